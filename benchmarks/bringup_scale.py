@@ -14,8 +14,8 @@ import time
 from functools import partial
 
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, start
-from podwright.bringup.ansible import project_files
-from podwright.bringup.plan import plan
+from podwright.bringup.apply.ansible import project_files
+from podwright.bringup.plan.hosts import plan
 from podwright.spec import Pod
 
 LEAST = 4

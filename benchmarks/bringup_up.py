@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from measure import BIN, ROOT, alternate, compare, conclude, machine, parser, start
-from podwright.bringup import ansible
-from podwright.bringup.host import HostPlan, Step
-from podwright.bringup.plan import STEPS, plan
-from podwright.bringup.site import with_access
-from podwright.bringup.vault import vault_of
+from podwright.bringup.apply import ansible
+from podwright.bringup.apply.vault import vault_of
+from podwright.bringup.plan.host import HostPlan, Step
+from podwright.bringup.plan.hosts import STEPS, plan
+from podwright.bringup.plan.site import with_access
 from podwright.lab.hosts import lab as hosts
 from podwright.spec import load_pod
 

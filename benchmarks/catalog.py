@@ -60,15 +60,15 @@ from measure import (
     seconds,
     start,
 )
-from podwright.data.classes import classes_of
-from podwright.data.counting import count_images
-from podwright.data.labels import LabelFile
-from podwright.data.layouts import A2D2
-from podwright.data.scan import scan
-from podwright.data.schema import build_statements, columns_query, placed_statement
-from podwright.data.staging import Staging
-from podwright.data.store import Store
-from podwright.data.walk import walk
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.schema import build_statements, columns_query, placed_statement
+from podwright.data.catalog.staging import Staging
+from podwright.data.catalog.store import Store
+from podwright.data.labels.classes import classes_of
+from podwright.data.labels.counting import count_images
+from podwright.data.labels.images import LabelFile
+from podwright.data.tree.layouts import A2D2
+from podwright.data.tree.walk import walk
 
 CORES = len(os.sched_getaffinity(0))
 WALK_GOAL, LABEL_GOAL = 1.0, 1.3

@@ -23,8 +23,8 @@ from typing import Any
 from catalog import FIELDS, make_tree
 from catalog_rows import QUERIES, Rival, catalog_rival, clocked, make_catalog
 from measure import Row, alternate, bootstrap, conclude, machine, mean_of_middle, parser, say, seconds, start
-from podwright.data.scan import scan
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 

@@ -13,13 +13,14 @@ from typing import Any
 import duckdb
 
 from measure import say, seconds
-from podwright.data import bitmaps, schema
-from podwright.data.conditions import condition_of
-from podwright.data.dataset import Dataset
-from podwright.data.files import META
-from podwright.data.filters import parse_filter
-from podwright.data.layouts import A2D2, sort_columns
-from podwright.data.store import Store
+from podwright.data.catalog import schema
+from podwright.data.catalog.dataset import Dataset
+from podwright.data.catalog.files import META
+from podwright.data.catalog.store import Store
+from podwright.data.query import bitmaps
+from podwright.data.query.conditions import condition_of
+from podwright.data.tree.layouts import A2D2, sort_columns
+from podwright.spec.filters import parse_filter
 
 CAMERAS = ("front_center", "front_left", "front_right", "side_left", "side_right", "rear_center")
 KINDS = (("camera", "png"), ("camera", "json"), ("label", "png"))

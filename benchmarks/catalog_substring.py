@@ -19,7 +19,7 @@ from typing import Any
 
 from catalog_rows import CAMERAS, catalog_rival, clocked, make_catalog, make_plain, plain_rival
 from measure import Row, alternate, compare, conclude, machine, parser, say, start
-from podwright.data.store import Store
+from podwright.data.catalog.store import Store
 
 SIZES = (1_000_000, 10_000_000)
 PARTS = {

@@ -22,7 +22,7 @@ from podwright.analysis.comparison import compare
 COUNTS = (5, 12, 30)
 SPREADS = (0.005, 0.01, 0.02, 0.05)
 PAIRS = 2000
-MOST_DIFFERENT, LEAST_SAME = 0.065, 0.9
+MAX_DIFFERENT, MIN_SAME = 0.065, 0.9
 FEW = 50
 """Pairs below which a share says nothing: they count in the sum over all spreads only."""
 
@@ -113,7 +113,7 @@ def main() -> int:
         rows = list(pool.map(simulate, *zip(*cases, strict=True), repeat(options.pairs)))
     options.out.write_text("\n".join(table(rows)) + "\n", encoding="utf-8")
     print(options.out.read_text(encoding="utf-8"))
-    return int(any(row.share_different > MOST_DIFFERENT for row in rows))
+    return int(any(row.share_different > MAX_DIFFERENT for row in rows))
 
 
 if __name__ == "__main__":

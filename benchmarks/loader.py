@@ -2,10 +2,12 @@
 
     python benchmarks/loader.py [--pairs 7] [--json OUT] [--images 2000]
 
-It runs in an environment of its own with torch, torchvision, webdataset, mosaicml-streaming and litdata; of ours it
-takes what ranks import, pilot/loader.py and its two modules. All arms read the same PNG files, in the form that each
-wants them: folders, tar shards, or its own shards. Tar shards are as staging leaves them: nobody may write to them. As
-the others' shards have an index that was written with them, these have one of wds2idx's form; `bare` has none.
+It runs in an environment of its own with torch, torchvision, webdataset, mosaicml-streaming and litdata;
+of ours it takes what ranks import, pilot/data/loader.py and its two modules. All arms read the same PNG files, in the
+form that each wants them: folders, tar shards, or its own shards. Tar shards are as staging leaves them: nobody may
+write to them. As the others' shards have an index that was written with them, these have one of wds2idx's form; `bare`
+has none.
+
 
 All arms do the same work: every sample of the epoch comes once, in batches of 32 that are lists, from files that are
 opened anew, and every byte of it is looked at: LitData gives views of memory, in which nothing is read before that.

@@ -21,9 +21,9 @@ from statistics import fmean
 from typing import cast
 
 from measure import BIN, Row, bootstrap, conclude, environment, machine, parser, say, start
-from podwright.pilot.guesses import Recogniser
-from podwright.pilot.journal import Journal
-from podwright.pilot.results import Results
+from podwright.pilot.ranks.guesses import Recogniser
+from podwright.pilot.ranks.results import Results
+from podwright.pilot.system.journal import Journal
 
 SETTLE_S = 5.0
 """Start-up is not what is measured here: benchmarks/trivial.py has it."""

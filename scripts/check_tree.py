@@ -56,7 +56,6 @@ RULES = (
     Rule("class-names", "public class names defined twice or more", class_names),
     Rule("ternaries", "ternaries per 100 lines of code", density.ternaries, density.per_100_lines, 1.9),
     Rule("comprehensions", "comprehensions nested or with two `for`", density.dense_comprehensions),
-    Rule("local-names", "locals called one, found, words, made, told", density.vague_locals),
     Rule("docstrings", "public names without one in engines, runs, clients", docstrings.missing_docstrings),
     Rule("docstring-form", "docstrings of functions that begin without a verb", docstrings.docstring_forms),
     Rule("cycles", "import cycles, lazy and type-only imports too", imports.import_cycles),

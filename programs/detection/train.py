@@ -30,7 +30,7 @@ from model import STRIDES, Detector
 from pictures import KINDS, MOST, SIDE, make
 
 EVAL_SHARE = 6
-LEAST_SURE = 0.05
+MIN_SURE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ def counts_of(guesses: Tensor, sure: Tensor, boxes: Tensor, kinds: Tensor) -> Te
     """What `count_right` says of each kind in one picture."""
     rows = []
     for kind in range(len(KINDS)):
-        likely = sure[:, kind] > LEAST_SURE
+        likely = sure[:, kind] > MIN_SURE
         own, own_sure = guesses[likely], sure[likely, kind]
         kept = keep_best(own, own_sure)
         rows.append(count_right(own[kept], own_sure[kept], boxes[kinds == kind]))

@@ -8,7 +8,7 @@ from typing import Any
 
 Kernel = tuple[float, float, str]
 """From, to, in seconds, and its name."""
-MOST_OPERATIONS, MOST_GAPS = 15, 5
+MAX_OPERATIONS, MAX_GAPS = 15, 5
 
 
 def summary_of(kernels: Iterable[Kernel]) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def longest(kernels: Iterable[Kernel]) -> list[dict[str, Any]]:
         row = rows.setdefault(name, {"name": name, "seconds": 0.0, "calls": 0})
         row["seconds"] += end - start
         row["calls"] += 1
-    return sorted(rows.values(), key=lambda row: -float(row["seconds"]))[:MOST_OPERATIONS]
+    return sorted(rows.values(), key=lambda row: -float(row["seconds"]))[:MAX_OPERATIONS]
 
 
 def idle(kernels: Iterable[Kernel]) -> tuple[float, list[dict[str, Any]]]:
@@ -41,4 +41,4 @@ def idle(kernels: Iterable[Kernel]) -> tuple[float, list[dict[str, Any]]]:
     gaps: list[dict[str, Any]] = []
     for before, after in pairwise(joined):
         gaps.append({"seconds": after[0] - before[1], "after": before[3], "before": after[2]})
-    return busy, sorted(gaps, key=lambda gap: -float(gap["seconds"]))[:MOST_GAPS]
+    return busy, sorted(gaps, key=lambda gap: -float(gap["seconds"]))[:MAX_GAPS]

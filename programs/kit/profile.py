@@ -17,7 +17,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from . import nsight
-from .kernels import MOST_OPERATIONS, Kernel, summary_of
+from .kernels import MAX_OPERATIONS, Kernel, summary_of
 from .timing import StepTimes
 from .world import World
 
@@ -94,7 +94,7 @@ def of_cpu(seen: profile) -> dict[str, Any]:
     listed = [{"name": row.key, "seconds": row.self_cpu_time_total * US, "calls": row.count} for row in rows]
     operations = [row for row in listed if row["seconds"] > 0]
     busy = sum(row["seconds"] for row in operations)
-    return {"busy_s": busy, "operations": operations[:MOST_OPERATIONS], "gaps": []}
+    return {"busy_s": busy, "operations": operations[:MAX_OPERATIONS], "gaps": []}
 
 
 def kernels(seen: profile) -> Iterator[Kernel]:

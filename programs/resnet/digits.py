@@ -13,7 +13,7 @@ from torch import Tensor
 CLASSES = 10
 SIDE = 24
 DRAWN = 2 * SIDE  # drawn at twice the size, for smooth edges
-MOST_TURNED_DEGREES = 20
+MAX_TURNED_DEGREES = 20
 NOISE = 16
 
 
@@ -28,7 +28,7 @@ def draw(digit: int, chance: Generator) -> np.ndarray:
     font = font_of(float(chance.integers(28, 44)))
     middle = tuple(DRAWN / 2 + chance.uniform(-6, 6, 2))
     ImageDraw.Draw(picture).text(middle, str(digit), tuple(int(value) for value in ink), font, anchor="mm")
-    angle = chance.uniform(-MOST_TURNED_DEGREES, MOST_TURNED_DEGREES)
+    angle = chance.uniform(-MAX_TURNED_DEGREES, MAX_TURNED_DEGREES)
     picture = picture.rotate(angle, Image.Resampling.BILINEAR, fillcolor=picture.getpixel((0, 0)))
     pixels = np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR), np.float32)
     return np.clip(pixels + chance.normal(0, NOISE, pixels.shape), 0, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""How much a line holds: ternaries, comprehensions within comprehensions, names that say nothing."""
+"""How much a line holds: ternaries, comprehensions within comprehensions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from scripts.tree.sources import Finding, Source, children, python_in, walk
 
-VAGUE_LOCALS = {"one", "found", "words", "made", "told"}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -52,40 +51,3 @@ def _inside_another(source: Source) -> Iterator[ast.AST]:
 
 def _line(source: Source, node: ast.expr) -> str:
     return source.lines[node.lineno - 1].strip()
-
-
-def vague_locals(sources: Sequence[Source]) -> Iterator[Finding]:
-    """Find the places of src where a local, a loop target or an argument gets a name that says nothing.
-
-    Fields of classes are no locals: their names may be keys of files.
-    """
-    for source in python_in(sources, "src"):
-        fields = set(_fields(source))
-        for node, name in _bindings(source):
-            if name in VAGUE_LOCALS and node not in fields:
-                yield source.finding(node.lineno, f"`{name}`: {source.lines[node.lineno - 1].strip()}")
-
-
-Binding = ast.Name | ast.arg | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
-
-
-def _bindings(source: Source) -> Iterator[tuple[Binding, str]]:
-    for name in source.nodes(ast.Name):
-        if isinstance(name.ctx, ast.Store):
-            yield name, name.id
-    for argument in source.nodes(ast.arg):
-        yield argument, argument.arg
-    carriers: list[ast.ExceptHandler | ast.MatchAs | ast.MatchStar] = [*source.nodes(ast.ExceptHandler)]
-    carriers += [*source.nodes(ast.MatchAs), *source.nodes(ast.MatchStar)]
-    for node in carriers:
-        if node.name:
-            yield node, node.name
-
-
-def _fields(source: Source) -> Iterator[ast.AST]:
-    for node in source.nodes(ast.ClassDef):
-        for statement in node.body:
-            if isinstance(statement, ast.AnnAssign):
-                yield statement.target
-            elif isinstance(statement, ast.Assign):
-                yield from statement.targets

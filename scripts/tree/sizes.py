@@ -10,13 +10,17 @@ from scripts.tree.sources import Finding, Source, length_of, python_in
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
 MAX_PILOT_BYTES = 150_000
+LONG_FILES = {
+    "src/podwright/cli/table.py": "every command, a row each: parts of a table are harder to compare than the whole",
+}
+"""Files that may be longer, each with the reason why no part of it would stand better alone."""
 SIZED = ("src", "scripts", "programs", "benchmarks")
 
 
 def long_files(sources: Sequence[Source]) -> Iterator[Finding]:
     """Find files too long to be read in one go; tests are tables and may be longer."""
     for source in python_in(sources, *SIZED):
-        if len(source.lines) > MAX_FILE_LINES:
+        if len(source.lines) > MAX_FILE_LINES and str(source.path) not in LONG_FILES:
             yield source.finding(1, f"{len(source.lines)} lines, at most {MAX_FILE_LINES}: a noun is hiding in it")
 
 

@@ -17,7 +17,7 @@ from podwright.clients.kubernetes.api import Api
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.silence import BUDGET_S
 from podwright.engines.kubernetes import KubernetesEngine
-from podwright.engines.kubernetes.patience import Patience
+from podwright.engines.kubernetes.outage import Patience
 from podwright.engines.local.engine import lock_holder, marked
 from podwright.lab import kubernetes
 from podwright.lab.slurm.lab import SlurmLab

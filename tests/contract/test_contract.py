@@ -19,7 +19,7 @@ import pytest
 from podwright import launch
 from podwright.engines.base import Engine
 from podwright.launch.again import start_again
-from podwright.launch.starting import prepare, start
+from podwright.launch.submission import prepare, start
 from podwright.runs import RunFolder
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, Site, until

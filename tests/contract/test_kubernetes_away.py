@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podwright import launch
-from podwright.engines.kubernetes.patience import Patience
+from podwright.engines.kubernetes.outage import Patience
 from podwright.lab.kubernetes import KubernetesLab
 from podwright.launch import Run, Session
 from podwright.spec import Refusal

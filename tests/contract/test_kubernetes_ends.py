@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from podwright import launch
-from podwright.engines.kubernetes.patience import Patience
+from podwright.engines.kubernetes.outage import Patience
 from podwright.lab.kubernetes import KubernetesLab
 from podwright.launch import Run
 from podwright.spec import Refusal

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podwright.launch.starting import prepare
+from podwright.launch.submission import prepare
 from podwright.runs.copies import LeftOut
 from tests.contract.sites import END_S, PROGRAMS, LocalSite, Site
 from tests.real.labs import ON_KUBERNETES

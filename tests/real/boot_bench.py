@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podwright.bringup.bootscripts import boot_files
-from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text
-from podwright.bringup.nodes import NodeState, node_states
-from podwright.bringup.site import Site
+from podwright.bringup.apply.boot_progress import NodeState, node_states
+from podwright.bringup.plan.boot_scripts import boot_files
+from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text
+from podwright.bringup.plan.site import Site
 from podwright.lab import processes
 
 UEFI = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.vault import vault_of
+from podwright.bringup.apply.vault import vault_of
 from podwright.lab import processes
 from podwright.lab.hosts.lab import HostsLab
 from tests.paths import ROOT

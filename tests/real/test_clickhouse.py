@@ -16,21 +16,21 @@ from hypothesis import HealthCheck, given, settings
 import podwright.data.clickhouse.publish
 from podwright.cli.main import main
 from podwright.clients.clickhouse import ClickHouse
+from podwright.data.catalog.dataset import Dataset, open_dataset
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
 from podwright.data.clickhouse.dialect import DIALECTS, POINTER, name
 from podwright.data.clickhouse.publish import publish
 from podwright.data.clickhouse.published import PublishedDataset, open_published
-from podwright.data.conditions import EVERYTHING, condition_of
-from podwright.data.dataset import Dataset, open_dataset
-from podwright.data.filters import Filter
-from podwright.data.pool import read_pool
-from podwright.data.scan import scan
-from podwright.data.select import Choice, make_selection
-from podwright.data.selections import load
-from podwright.data.stats import count_labels, per_image, statistics
-from podwright.data.store import Store
-from podwright.data.tags import tag
+from podwright.data.labels.stats import count_labels, per_image, statistics
+from podwright.data.policies.tags import tag
+from podwright.data.query.conditions import EVERYTHING, condition_of
+from podwright.data.selecting.pool import read_pool
+from podwright.data.selecting.select import Choice, make_selection
+from podwright.data.selecting.selections import load
 from podwright.runs import Home
 from podwright.spec.catalogs import parse_catalog
+from podwright.spec.filters import Filter
 from podwright.spec.problems import Refusal
 from tests.fixtures.a2d2 import write_scenes
 from tests.fixtures.clickhouse import DATABASE, Running, chdb_server, debian_server

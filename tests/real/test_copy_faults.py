@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 
-from podwright.data import copying, policy_runs, transfer
-from podwright.data.copying import NOTES, stage_to
-from podwright.data.policies import Policy
-from podwright.data.policy_runs import PolicyReport
-from podwright.data.scan import scan
-from podwright.data.select import Choice, make_selection
-from podwright.data.selections import load
-from podwright.data.store import Store
-from podwright.pilot.sources import SourceFile, fetch
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies import runs, transfer
+from podwright.data.policies.policies import Policy
+from podwright.data.policies.runs import PolicyReport
+from podwright.data.selecting import copying
+from podwright.data.selecting.copying import NOTES, stage_to
+from podwright.data.selecting.select import Choice, make_selection
+from podwright.data.selecting.selections import load
+from podwright.pilot.data.sources import SourceFile, fetch
 from podwright.spec.problems import Refusal
 from tests.contract.sites import until
 from tests.fixtures.a2d2 import write_scenes
@@ -99,8 +100,8 @@ def test_a_file_that_changes_while_a_policy_copies_it_is_left_and_named(
 
     check_same = transfer.check_same
     monkeypatch.setattr(transfer, "check_same", changing)
-    policy_runs.add_policy(store, Policy("cold", "a2d2", "kind=label", action, str(cold)))
-    ended = policy_runs.run_policy(store, "cold")
+    runs.add_policy(store, Policy("cold", "a2d2", "kind=label", action, str(cold)))
+    ended = runs.run_policy(store, "cold")
     assert [(os.fsdecode(entry.path), "while it was copied" in entry.why) for entry in ended.failed] == [
         (victim, action != "archive")
     ]
@@ -116,7 +117,7 @@ def test_a_file_that_changes_while_a_policy_copies_it_is_left_and_named(
 
 def after_a_scan(store: Store, tree: Path) -> PolicyReport:
     scan(store, tree, "a2d2")
-    return policy_runs.run_policy(store, "cold")
+    return runs.run_policy(store, "cold")
 
 
 def test_a_file_that_changes_on_its_server_while_it_is_staged_is_left_and_named(tmp_path: Path) -> None:
@@ -190,8 +191,8 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_copied() -> None:
         before = contents(tree)
         victim = next(path for path in sorted(before) if "/label/" in path)
         (tree / victim).chmod(0)
-        policy_runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "copy", str(folder / "cold")))
-        ended = policy_runs.run_policy(store, "cold")
+        runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "copy", str(folder / "cold")))
+        ended = runs.run_policy(store, "cold")
         message = refusal(lambda: stage_to(load(store, "street"), None, folder / "to"))
         copied = contents(folder / "cold")
         (tree / victim).chmod(0o600)
@@ -244,9 +245,9 @@ import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
-from podwright.data import copying
-from podwright.data.selections import load
-from podwright.data.store import Store
+from podwright.data.selecting import copying
+from podwright.data.selecting.selections import load
+from podwright.data.catalog.store import Store
 
 {patch}
 copying.stage_to(load(Store(Path(sys.argv[1])), "street"), None, Path(sys.argv[2]))

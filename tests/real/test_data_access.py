@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from podwright.data.checksums import add_checksums
-from podwright.data.scan import scan
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies.checksums import add_checksums
 from tests.paths import ROOT
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
@@ -34,7 +34,8 @@ from pathlib import Path
 import duckdb
 from podwright.cli.main import main
 from podwright.cli.terminal import meter
-from podwright.data import checksums, rescan
+from podwright.data.policies import checksums
+from podwright.data.catalog import rescan
 
 def ask(*words):
     out = io.StringIO()

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from podwright.data import policy_runs
-from podwright.data.dataset import open_dataset
-from podwright.data.policies import Policy
-from podwright.data.scan import scan
-from podwright.data.store import Store
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies import runs
+from podwright.data.policies.policies import Policy
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from tests.contract.sites import SlurmSite
@@ -50,7 +50,7 @@ class Starter:
         run = launch.start(self._session, workload, target)
         self.runs.append(run)
         if len(self.runs) == 1:
-            policy_runs.pause(self._store, "look")
+            runs.pause(self._store, "look")
         return run
 
 
@@ -59,12 +59,12 @@ def pause_and_resume(session: Session, folder: Path, target: str) -> None:
     scan(store, write_scenes(folder / "a2d2"), "a2d2")
     agent = make_agent(folder)
     policy = Policy("look", "a2d2", "kind=label", "agent", workload=str(agent), target=target, batch=7)
-    policy_runs.add_policy(store, policy)
+    runs.add_policy(store, policy)
     start = Starter(session, store)
-    paused = policy_runs.run_policy(store, "look", start)
+    paused = runs.run_policy(store, "look", start)
     assert (paused.policy.state, paused.policy.matched, paused.done) == ("paused", 12, 7)
-    policy_runs.resume(store, "look")
-    ended = policy_runs.run_policy(store, "look", start)
+    runs.resume(store, "look")
+    ended = runs.run_policy(store, "look", start)
     assert (ended.policy.state, ended.done, ended.failed) == ("done", 12, ())
     assert {run.record().target for run in start.runs} == {target}
     with open_dataset(store, "a2d2") as opened:

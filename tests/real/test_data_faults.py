@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from podwright.data import policy_runs
-from podwright.data.dataset import open_dataset
-from podwright.data.policies import Policy
-from podwright.data.scan import scan
-from podwright.data.stats import count_labels
-from podwright.data.store import Store
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.labels.stats import count_labels
+from podwright.data.policies import runs
+from podwright.data.policies.policies import Policy
 from tests.fixtures.a2d2 import write_scenes
 from tests.fixtures.struck import as_nobody, kill_at
 from tests.paths import ROOT
@@ -33,8 +33,11 @@ STOPS = {
 CHILD = """
 import sys
 from pathlib import Path
-from podwright.data import bitmaps, counting, scan, schema, stats, walk
-from podwright.data.store import Store
+from podwright.data.query import bitmaps
+from podwright.data.labels import counting, stats
+from podwright.data.catalog import scan, schema
+from podwright.data.tree import walk
+from podwright.data.catalog.store import Store
 
 {patch}
 if {stats}:
@@ -73,9 +76,9 @@ POLICY_STOPS = {
 POLICY_CHILD = """
 import sys
 from pathlib import Path
-from podwright.data import policy_runs, transfer
-from podwright.data.policies import PolicyFolder
-from podwright.data.store import Store
+from podwright.data.policies import runs as policy_runs, transfer
+from podwright.data.policies.policies import PolicyFolder
+from podwright.data.catalog.store import Store
 
 {patch}
 policy_runs.run_policy(Store(Path(sys.argv[1])), "cold")
@@ -89,11 +92,11 @@ def test_a_policy_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, place
     before = {path.name: path.read_bytes() for path in tree.rglob("*_label_*.png")}
     scan(store, tree, "a2d2")
     to = tmp_path / "cold"
-    policy_runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "move", str(to), batch=2))
+    runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "move", str(to), batch=2))
     kill_at(POLICY_CHILD.format(patch=POLICY_STOPS[place]), store.home)
     there = {path.name: path.read_bytes() for path in [*tree.rglob("*_label_*.png"), *to.rglob("*.png")]}
     assert there == before
-    ended = policy_runs.run_policy(store, "cold")
+    ended = runs.run_policy(store, "cold")
     assert (ended.policy.state, ended.failed) == ("done", ())
     assert {path.name: path.read_bytes() for path in to.rglob("*") if path.is_file()} == before
     assert list(tree.rglob("*_label_*.png")) == []
@@ -157,9 +160,9 @@ def test_a_sparse_file_of_ten_gigabytes_is_not_read(tmp_path: Path) -> None:
         assert opened.count(opened.condition("size>=10GiB"))[0] == 1
 
 
-MOST_MEMORY_KB = 1 << 20
+MAX_MEMORY_KB = 1 << 20
 """A tenth of the file: whoever held it would have taken all of it."""
-MOST_DISK_BYTES = 10 << 20
+MAX_DISK_BYTES = 10 << 20
 """A thousandth of it: its holes are holes where it comes to."""
 ZEROS_SHA256 = "732377e7f4a2abdc13ddfa1eb4c9c497fd2a2b294674d056cf51581b47dd586d"
 """Of ten gigabytes of zeros, by sha256sum."""
@@ -176,7 +179,7 @@ def told_in_little_memory(home: Path, *arguments: object) -> dict[str, Any]:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0
-    assert used.ru_maxrss < MOST_MEMORY_KB
+    assert used.ru_maxrss < MAX_MEMORY_KB
     return dict(json.loads(document))
 
 
@@ -194,5 +197,5 @@ def test_ten_gigabytes_are_summed_found_and_staged_in_little_memory(tmp_path: Pa
     copied = told_in_little_memory(home, "stage", "whole", "--to", to)
     assert (copied["files"], copied["copied"]) == (2, 2)
     assert (to / "large.bin").stat().st_size == 10 << 30
-    assert (to / "large.bin").stat().st_blocks * 512 < MOST_DISK_BYTES
+    assert (to / "large.bin").stat().st_blocks * 512 < MAX_DISK_BYTES
     assert told_in_little_memory(home, "stage", "whole", "--to", to)["copied"] == 0

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from podwright.data.label_runs import LabelRun
-from podwright.data.scan import scan
-from podwright.data.stats import count_labels
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.labels.runs import LabelRun
+from podwright.data.labels.stats import count_labels
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from podwright.spec.problems import Refusal

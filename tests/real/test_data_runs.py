@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from podwright.data.links import runs_with
-from podwright.data.manifests import make_manifest
-from podwright.data.scan import scan
-from podwright.data.select import Choice, make_selection
-from podwright.data.selections import load
-from podwright.data.stats import count_labels
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.labels.stats import count_labels
+from podwright.data.selecting.links import runs_with
+from podwright.data.selecting.manifests import make_manifest
+from podwright.data.selecting.select import Choice, make_selection
+from podwright.data.selecting.selections import load
 from podwright.launch import Session, pods
-from podwright.launch.starting import prepare
-from podwright.pilot.manifest import parse_manifest
-from podwright.pilot.sources import version
+from podwright.launch.submission import prepare
+from podwright.pilot.data.manifest import parse_manifest
+from podwright.pilot.data.sources import version
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures.a2d2 import write_scenes

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.slurm import Version, render
+from podwright.bringup.plan.slurm import Version, render
 from podwright.cli.main import main
 from podwright.lab import processes
 from podwright.lab.scripts import INSIDE

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup import look as look_program
-from podwright.bringup.plan import plan
-from podwright.bringup.site import site_of
-from podwright.bringup.stages.slurm import slurm_site
-from podwright.bringup.vault import vault_of
+from podwright.bringup.apply.vault import vault_of
+from podwright.bringup.on_host import inspect_host as look_program
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.site import site_of
+from podwright.bringup.plan.stages.slurm import slurm_site
 from podwright.design.topology import topology_conf, topology_of
 from podwright.lab import cgroups, processes
 from podwright.lab.hosts import lab as hosts

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.stages import STAGES
+from podwright.bringup.plan.stages import STAGES
 from tests.real.clients import Client, until
 from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, is_installing, killed_up
 from tests.real.labs import aloud, hosts_lab

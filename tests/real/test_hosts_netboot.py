@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.answers import done_line
-from podwright.bringup.bootscripts import boot_files
-from podwright.bringup.netboot import NetbootPlaces, base_url, hyphens
-from podwright.bringup.site import Site, site_of
+from podwright.bringup.plan.boot_scripts import boot_files
+from podwright.bringup.plan.installer_answers import done_line
+from podwright.bringup.plan.netboot import NetbootPlaces, base_url, hyphens
+from podwright.bringup.plan.site import Site, site_of
 from podwright.spec import load_pod
 from tests.paths import ROOT
 from tests.real.clients import Client

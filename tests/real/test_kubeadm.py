@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.kubernetes import kubeadm
-from podwright.bringup.kubernetes.containerd import config_text
-from podwright.bringup.plan import plan
-from podwright.bringup.site import Site, site_of
-from podwright.bringup.stages.kubernetes import KEYS
-from podwright.bringup.vault import Vault
+from podwright.bringup.apply.vault import Vault
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.kubernetes import kubeadm
+from podwright.bringup.plan.kubernetes.containerd import config_text
+from podwright.bringup.plan.site import Site, site_of
+from podwright.bringup.plan.stages.kubernetes import KEYS
 from podwright.lab.kubernetes import binaries
 from podwright.spec import load_pod
 from tests.fixtures.hosts import managed_pod

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.kubernetes import keys, kubeadm, operators
-from podwright.bringup.plan import plan
-from podwright.bringup.rolling import KubernetesDrain
-from podwright.bringup.site import site_of
+from podwright.bringup.apply import cluster_keys
+from podwright.bringup.apply.rolling import KubernetesDrain
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.kubernetes import kubeadm, operators
+from podwright.bringup.plan.site import site_of
 from podwright.lab import processes
 from podwright.lab.kubernetes import KubernetesLab, binaries, image, registry
 from podwright.lab.kubernetes.shape import CONTROL
@@ -177,7 +178,7 @@ def test_the_api_server_knows_who_joins(lab: KubernetesLab, tmp_path: Path) -> N
     site = site_of(load_pod(CASES / "bringup" / "kubeadm" / "pod.yaml"))
     pki = lab.folder / "pki"
     known = {"kubernetes_ca_key": pki / "ca.key", "kubernetes_ca_certificate": pki / "ca.crt"}
-    given = keys.new_discovery(site, {name: path.read_text() for name, path in known.items()})
+    given = cluster_keys.new_discovery(site, {name: path.read_text() for name, path in known.items()})
     file = tmp_path / "discovery.conf"
     there = f"https://{kubeadm.endpoint(site)}"
     file.write_text(given["kubernetes_discovery"].replace(there, f"https://127.0.0.1:{lab.ports.api}"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.slurm import SlurmSite, render
+from podwright.bringup.plan.slurm import SlurmSite, render
 from podwright.lab import processes, watch
 from podwright.lab.slurm import lab as slurm
 from podwright.lab.slurm.lab import SlurmLab

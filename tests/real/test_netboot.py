@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.answers import done_line
-from podwright.bringup.netboot import base_url
-from podwright.bringup.site import site_of
+from podwright.bringup.plan.installer_answers import done_line
+from podwright.bringup.plan.netboot import base_url
+from podwright.bringup.plan.site import site_of
 from podwright.spec import load_pod
 from tests.paths import CASES
 from tests.real.boot_bench import BootNetwork, boot_network, emulated

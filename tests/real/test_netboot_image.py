@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.bootimage.recipe import FOLDER, image_command, recipe_files
-from podwright.bringup.netboot import NetbootPlaces, machines
-from podwright.bringup.site import Site, site_of
+from podwright.bringup.plan.boot_image.recipe import FOLDER, image_command, recipe_files
+from podwright.bringup.plan.netboot import NetbootPlaces, machines
+from podwright.bringup.plan.site import Site, site_of
 from podwright.lab import caches
 from podwright.spec import load_pod
 from tests.real.boot_bench import BootNetwork, boot_network, emulated

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from podwright import launch
-from podwright.data.dataset import open_dataset
-from podwright.data.scan import scan
-from podwright.data.select import Choice, make_selection
-from podwright.data.store import Store
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.selecting.select import Choice, make_selection
 from podwright.launch import Session
-from podwright.pilot.sources import SourceFailed, SourceFile, fetch, look
+from podwright.pilot.data.sources import SourceFailed, SourceFile, fetch, look
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures.s3 import KEYS, S3Server, s3_server

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.jobhooks import Hooks, render, settings
+from podwright.bringup.plan.job_hooks import Hooks, render, settings
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.lab import SlurmLab
 from podwright.lab.slurm.site import CONTROLLER

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from podwright import launch, spec
-from podwright.data.copying import stage_to
-from podwright.data.pool import DataSample, SampleFile
-from podwright.data.scan import scan
-from podwright.data.selections import Selection, Split, freeze, load
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.selecting.copying import stage_to
+from podwright.data.selecting.pool import DataSample, SampleFile
+from podwright.data.selecting.selections import Selection, Split, freeze, load
 from podwright.engines.local.engine import marked
 from podwright.launch import Run, Session
 from podwright.runs import Home

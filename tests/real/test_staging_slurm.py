@@ -13,7 +13,7 @@ import pytest
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.site import CONTROLLER
 from podwright.launch import Run, pods
-from podwright.pilot.cache import RESERVE_BYTES
+from podwright.pilot.data.cache import RESERVE_BYTES
 from podwright.spec.problems import Refusal
 from tests.contract.sites import END_S, SlurmSite, until
 from tests.real.labs import slurm_lab

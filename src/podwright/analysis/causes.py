@@ -10,9 +10,9 @@ from typing import Any
 
 from podwright.analysis.traits import STEPS, SensorValue, Traits
 
-LEAST_APART = 0.02
+MIN_APART = 0.02
 """SensorValue values that are closer are not named: sensors differ that much by themselves."""
-_MOST_TEXT = 60
+_MAX_TEXT = 60
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _of_sensors(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
         if left and right and not _overlap(left, right):
             low, high = _mid(left), _mid(right)
             share = abs(high.value - low.value) / max(abs(high.value), abs(low.value))
-            if share >= LEAST_APART:
+            if share >= MIN_APART:
                 text = f"{name} {low.text} and {high.text}"
                 rows.append((share, Cause("measured", name, low.value, high.value, text)))
     return [cause for _, cause in sorted(rows, key=lambda row: -row[0])]
@@ -122,6 +122,6 @@ def _values(side: Sequence[Traits], name: str) -> str | None:
 def _short(text: str | None) -> str:
     if text is None:
         return "none"
-    if len(text) > _MOST_TEXT:
-        return f"{text[: _MOST_TEXT - 3]}..."
+    if len(text) > _MAX_TEXT:
+        return f"{text[: _MAX_TEXT - 3]}..."
     return text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from podwright.analysis.data import Confusion, ReportData
 from podwright.theme import words
 
-_MOST_MIXED = 12
+_MAX_MIXED = 12
 
 
 @dataclass(frozen=True)
@@ -146,5 +146,5 @@ def most_mixed(confusion: Confusion) -> list[Mixed]:
     mistakes.sort(key=lambda mistake: (-mistake[0].share, mistake[1]))
     return [
         Mixed(truth, taken_for, words.number(cell.count), words.percent(cell.share, 1))
-        for cell, truth, taken_for in mistakes[:_MOST_MIXED]
+        for cell, truth, taken_for in mistakes[:_MAX_MIXED]
     ]

@@ -17,7 +17,7 @@ from podwright.analysis.rank_test import rank_test
 
 SAME, DIFFERENT, NOT_PROVEN = "same", "different", "not proven"
 MARGIN = 0.03
-LEAST, LEAST_DIFFERENT = 2, 4
+LEAST, MIN_DIFFERENT = 2, 4
 """Of how few samples nothing is said at all, and of how few never that they differ: 3 and 3 cannot reach p < 0.05."""
 _P = 0.05
 _MEDIAN_ERROR = math.sqrt(math.pi / 2)
@@ -73,7 +73,7 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> P
     verdict = NOT_PROVEN
     if _lies_within(interval_of(draws, 0.90), margin):
         verdict = SAME
-    elif min(n) >= LEAST_DIFFERENT and p < _P and not interval[0] <= 1 <= interval[1]:
+    elif min(n) >= MIN_DIFFERENT and p < _P and not interval[0] <= 1 <= interval[1]:
         verdict = DIFFERENT
     return PairComparison(ratio, interval, n, p, verdict, margin, needed)
 
@@ -93,7 +93,7 @@ def needed_samples(a: Sequence[float], b: Sequence[float], margin: float) -> int
         return None
     spread = math.sqrt(sum(_squares(side) for side in (a, b) if side) / freedom) * _greatest_likely(freedom)
     reach = _ERRORS * _MEDIAN_ERROR * spread / math.log1p(margin)
-    return max(LEAST_DIFFERENT, math.ceil(2 * reach**2))
+    return max(MIN_DIFFERENT, math.ceil(2 * reach**2))
 
 
 def _squares(side: Sequence[float]) -> float:

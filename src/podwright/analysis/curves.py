@@ -7,11 +7,11 @@ from typing import Any
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span
-from podwright.analysis.told import CurvePoint
+from podwright.analysis.reported import CurvePoint
 from podwright.pilot.protocol import goal_reached
 from podwright.theme import words
 
-_POINTS, _LEAST_POINTS = 2_000, 100
+_POINTS, _MIN_POINTS = 2_000, 100
 _CHART_POINTS = 20_000
 """Of all lines of a chart together: a sweep of many points has that many lines."""
 
@@ -117,7 +117,7 @@ def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0, limit: 
 def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequence[str]) -> dict[str, Any]:
     """Return one value of several runs as lines of one chart, under their labels."""
     chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
-    limit = min(_POINTS, max(_LEAST_POINTS, _CHART_POINTS // max(len(runs), 1)))
+    limit = min(_POINTS, max(_MIN_POINTS, _CHART_POINTS // max(len(runs), 1)))
     for i, (data, span) in enumerate(runs):
         curve = next((curve for curve in curves_of(data) if curve.name == name), None)
         if curve is None:

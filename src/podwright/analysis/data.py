@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from podwright.analysis.profile import StepsProfile
-from podwright.analysis.told import Told
+from podwright.analysis.reported import Told
 from podwright.runs import FINAL
 from podwright.runs.events import Event
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from podwright.pilot.sensors import is_of
+from podwright.pilot.metrics import is_of
 from podwright.runs.events import Sample
 
 JOULES_A_KWH = 3.6e6

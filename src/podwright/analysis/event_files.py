@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import BinaryIO, NamedTuple
 
-MOST_RECORD_BYTES = 1 << 20
+MAX_RECORD_BYTES = 1 << 20
 """A longer record holds pictures or a graph, and is passed over."""
-MOST_FILE_BYTES = 32 << 20
+MAX_FILE_BYTES = 32 << 20
 """Of records that are read: checking them takes a second for ten million bytes."""
 LARGEST = 1 << 50
-MOST_TAG_CHARS = 200
+MAX_TAG_CHARS = 200
 _DOUBLE = 2
 """The number of a tensor's type whose content is eight bytes a value; any other we take as four."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -45,12 +45,12 @@ def records(file: BinaryIO) -> Iterator[bytes]:
         size, check = struct.unpack("<QI", head)
         if _masked(head[:8]) != check:
             raise ValueError("a record is damaged")
-        if size > MOST_RECORD_BYTES:
+        if size > MAX_RECORD_BYTES:
             file.seek(min(size, LARGEST) + 4, 1)
             continue
         read += size
-        if read > MOST_FILE_BYTES:
-            raise ValueError(f"only its first {MOST_FILE_BYTES >> 20} MiB of records are read")
+        if read > MAX_FILE_BYTES:
+            raise ValueError(f"only its first {MAX_FILE_BYTES >> 20} MiB of records are read")
         data = file.read(size + 4)
         if len(data) < size + 4:
             return
@@ -106,7 +106,7 @@ def _value(message: bytes) -> tuple[str, float] | None:
         if not isinstance(value, bytes):
             continue
         if number == 1:
-            tag = value.decode("utf-8", "replace")[:MOST_TAG_CHARS]
+            tag = value.decode("utf-8", "replace")[:MAX_TAG_CHARS]
         elif number == 2 and len(value) == 4:
             number_read = struct.unpack("<f", value)[0]
         elif number == 8:

@@ -8,8 +8,8 @@ from typing import Any
 from podwright.analysis.figures import as_number
 from podwright.analysis.profile import IdleGap, Operation, StepsProfile
 
-_MOST_ROWS = 15
-_MOST_NAME = 160
+_MAX_ROWS = 15
+_MAX_NAME = 160
 
 
 def profile_of(document: Mapping[str, Any]) -> StepsProfile:
@@ -45,8 +45,8 @@ def _parts(value: object) -> dict[str, float]:
 
 def _rows(value: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
-        yield from (row for row in value[:_MOST_ROWS] if isinstance(row, Mapping))
+        yield from (row for row in value[:_MAX_ROWS] if isinstance(row, Mapping))
 
 
 def _name(value: object) -> str:
-    return str(value or "")[:_MOST_NAME]
+    return str(value or "")[:_MAX_NAME]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
-MOST_EXACT = 120
+MAX_EXACT = 120
 """Values of both sides together up to which all orders are counted; beyond, the normal form is as good."""
 
 
 def rank_test(a: Sequence[float], b: Sequence[float]) -> float:
     """Return the two-sided p of two sets that are not empty; values that are equal share their ranks."""
     ranks = _doubled_ranks([*a, *b])
-    if len(ranks) > MOST_EXACT:
+    if len(ranks) > MAX_EXACT:
         return _normal(ranks, len(a))
     ways = _ways(tuple(sorted(ranks)), len(a))
     total, at = sum(ways), sum(ranks[: len(a)])

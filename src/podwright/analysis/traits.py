@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
+from podwright.pilot.metrics import is_of, metric_of
 from podwright.pilot.protocol import Epoch
-from podwright.pilot.sensors import is_of, metric_of
 from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample
 from podwright.runs.record import Asked
 from podwright.runs.series import ToldValue

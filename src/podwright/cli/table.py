@@ -50,30 +50,34 @@ _ROWS = (
     Command(
         "run",
         "Run",
-        "run",
+        "run.run",
         "Start a workload and follow it to its end",
         "podwright run workload.yaml --set nodes=4",
         details.RUN_TOO,
     ),
-    Command("attach", "Run", "run", "Follow a run that was started before", "podwright attach last", details.RUN_TOO),
+    Command(
+        "attach", "Run", "run.run", "Follow a run that was started before", "podwright attach last", details.RUN_TOO
+    ),
     Command(
         "wait",
         "Run",
-        "wait",
+        "run.wait",
         "Wait until runs have ended",
         "podwright wait segmentation-7f3k last --timeout 2h",
         "The exit code reports how they ended: 0 succeeded, 1 failed or lost, 4 cancelled;"
         " of several, 1 comes before 4.",
     ),
-    Command("cancel", "Run", "cancel", "Cancel runs", "podwright cancel segmentation-7f3k"),
-    Command("ps", "Look", "ps", "List the runs that are active and the latest others", "podwright ps --all --json"),
-    Command("show", "Look", "show", "Show what is known of a run", "podwright show last"),
-    Command("logs", "Look", "logs", "Print what the ranks wrote", "podwright logs last --rank 3 --grep loss -f"),
-    Command("top", "Look", "top", "Watch the nodes of all active runs", "podwright top --once"),
+    Command("cancel", "Run", "run.cancel", "Cancel runs", "podwright cancel segmentation-7f3k"),
+    Command(
+        "ps", "Look", "look.ps", "List the runs that are active and the latest others", "podwright ps --all --json"
+    ),
+    Command("show", "Look", "look.show", "Show what is known of a run", "podwright show last"),
+    Command("logs", "Look", "look.logs", "Print what the ranks wrote", "podwright logs last --rank 3 --grep loss -f"),
+    Command("top", "Look", "look.top", "Watch the nodes of all active runs", "podwright top --once"),
     Command(
         "shell",
         "Look",
-        "shell",
+        "run.shell",
         "Open a shell beside the ranks of a run",
         "podwright shell last --node 1",
         "On a cluster it is a step of the run's own job, in its container.",
@@ -81,7 +85,7 @@ _ROWS = (
     Command(
         "forward",
         "Look",
-        "forward",
+        "run.forward",
         "Reach a port of a run from this machine",
         "podwright forward last 6006",
         details.FORWARD_TOO,
@@ -89,7 +93,7 @@ _ROWS = (
     Command(
         "report",
         "Look",
-        "report",
+        "look.report",
         "Write the report of a run, or of several side by side",
         "podwright report last",
         "Prints the path of an HTML file that needs no network.",
@@ -97,7 +101,7 @@ _ROWS = (
     Command(
         "compare",
         "Prove",
-        "compare",
+        "prove.compare",
         "Say whether runs take equally long, how sure it is, and what differs",
         "podwright compare resnet-7f3k resnet-9k2p --margin 3%",
         "The exit code is 0 where they are the same, and 1 where they differ or nothing is\nproven. `report` shows runs"
@@ -106,7 +110,7 @@ _ROWS = (
     Command(
         "bench",
         "Prove",
-        "bench",
+        "prove.bench",
         "Run suites of workloads, score logs, show published results",
         "podwright bench published --benchmark resnet --system dgx1",
     ).with_commands(
@@ -140,7 +144,7 @@ _ROWS = (
     Command(
         "cost",
         "Prove",
-        "cost",
+        "prove.cost",
         "Reckon what a pod and a result cost, and whether to rent instead",
         "podwright cost pod pod.yaml",
         "Prices are those of `costs:` in the pod's file. What has no price is named, and\nthe total says `at least`.",
@@ -152,16 +156,16 @@ _ROWS = (
     Command(
         "pull",
         "Keep",
-        "pull",
+        "run.pull",
         "Copy results and checkpoints of a run to this machine",
         "podwright pull last checkpoints --to best-model",
         "Prints the paths of the copies.",
     ),
-    Command("rm", "Keep", "cancel", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
+    Command("rm", "Keep", "run.cancel", "Remove runs that have ended, with their folders", "podwright rm last --yes"),
     Command(
         "prune",
         "Keep",
-        "prune",
+        "run.prune",
         "Remove runs that ended long ago, with their folders",
         "podwright prune --older 30d --keep-last 20 --dry-run",
         "What they left on clusters goes too; a run whose cluster cannot be reached is left and named.",
@@ -169,7 +173,7 @@ _ROWS = (
     Command(
         "rebuild",
         "Keep",
-        "rebuild",
+        "run.rebuild",
         "Make the index of runs again from their folders",
         "podwright rebuild",
         "The folders are the truth and the index is a cache of them: nothing is lost.",
@@ -177,7 +181,7 @@ _ROWS = (
     Command(
         "design",
         "Pods",
-        "design",
+        "design.design",
         "Size, wire and place the fabrics of a pod",
         "podwright design pod.yaml --out plan",
         "Prints switches, cables, networks, racks and the bill of materials.",
@@ -185,7 +189,7 @@ _ROWS = (
     Command(
         "predict",
         "Pods",
-        "predict",
+        "design.predict",
         "Predict collectives and training on some nodes of a pod",
         "podwright predict pod.yaml --nodes 16",
         "Prints an acceptance sheet for NCCL tests: what to expect by size, and under what to raise an alarm. "
@@ -194,14 +198,14 @@ _ROWS = (
     Command(
         "capacity",
         "Pods",
-        "capacity",
+        "design.capacity",
         "Reckon storage, bandwidth and nodes for a fleet of cars",
         "podwright capacity examples/capacity-fleet.yaml",
     ),
     Command(
         "pod",
         "Pods",
-        "pod",
+        "pod.pods",
         "Make hosts a pod, keep it so, and make pods known to runs",
         "podwright pod up pod.yaml",
     )
@@ -220,25 +224,25 @@ _ROWS = (
         ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline", details.PLAN_TOO),
         ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]", details.POD_UP_TOO),
         ("status", "Compare each host with the plan", "pod.yaml --json", details.STATUS_TOO),
-        module="pod_hosts",
+        module="pod.hosts",
     )
     .with_commands(
         ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", details.REPLACE_TOO),
         ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
         ("down", "Take a pod's services off its hosts", "pod.yaml --yes", details.DOWN_TOO),
-        module="pod_day_two",
+        module="pod.day_two",
     )
     .with_commands(
         ("power", "Say whether hosts are on, or switch them", "pod.yaml cycle --limit dgx007", details.POWER_TOO),
         ("firmware", "List firmware, or have one written", "pod.yaml --json", details.FIRMWARE_TOO),
         ("validate", "Measure what a pod does, and compare it", "pod.yaml --json", details.VALIDATE_TOO),
         ("nodes", "Show how far hosts are on their way to a system", "pod.yaml", details.NODES_TOO),
-        module="pod_machines",
+        module="pod.machines",
     ),
     Command(
         "mirror",
         "Pods",
-        "mirror",
+        "pod.mirror",
         "Carry what a pod needs to a site without a network",
         "podwright mirror make pod.yaml --out adas.tar",
     ).with_commands(
@@ -249,14 +253,14 @@ _ROWS = (
     Command(
         "queue",
         "Pods",
-        "queue",
+        "look.queue",
         "Show what runs on a target, what waits and why, and what is free",
         "podwright queue adas",
     ),
     Command(
         "waste",
         "Pods",
-        "waste",
+        "look.waste",
         "Add up GPU hours that were held and idle, and what they cost",
         "podwright waste adas --since 30d",
         "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
@@ -264,7 +268,7 @@ _ROWS = (
     Command(
         "lab",
         "Pods",
-        "lab",
+        "lab.lab",
         "Try a pod: a real cluster on this machine",
         "podwright lab up slurm --nodes 4",
         "Every node has processes, a network and a name of its own, and may be killed or\ncut off. A lab is a pod: `run"
@@ -281,36 +285,56 @@ _ROWS = (
     Command(
         "data",
         "Data",
-        "data",
+        "data.scan",
         "Scan datasets, find files by what is in them, choose samples",
         "podwright data scan /data/a2d2 --name a2d2",
         "A dataset is a folder under a name. It needs the extra `data`:\npip install 'podwright[data]'.",
-    ).with_commands(
+    )
+    .with_commands(
         ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2", details.SCAN_TOO),
+    )
+    .with_commands(
         ("watch", "Scan what changes, as it changes", "a2d2 --settle 5s", details.WATCH_TOO),
+        module="data.policy",
+    )
+    .with_commands(
         ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'", details.FIND_TOO),
         ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv", details.STATS_TOO),
         ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain", ""),
+    )
+    .with_commands(
         ("policy", "Tag, copy, move or look at files by rule", details.POLICY, details.POLICY_TOO),
+        module="data.policy",
+    )
+    .with_commands(
         ("sql", "Ask in SQL", "a2d2 'select scene, sum(Car) from files group by all'", details.SQL_TOO),
+    )
+    .with_commands(
         ("select", "Choose samples and freeze them under a name", details.SELECT, details.SELECT_TOO),
         ("ls", "List datasets and selections, or what is in one", "street --split train", ""),
         ("diff", "Compare two selections", "street street-2", "In samples, by their images."),
+        module="data.select",
+    )
+    .with_commands(
         ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street", ""),
+        module="data.stage",
+    )
+    .with_commands(
         ("forget", "Forget a dataset or a selection", "street", "No file of it is touched."),
+        module="data.select",
     ),
-    Command("check", "Files", "check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
+    Command("check", "Files", "run.check", "Check pod and workload files", "podwright check pod.yaml workload.yaml"),
     Command(
         "render",
         "Files",
-        "render",
+        "run.render",
         "Print what `run` would start, and start nothing",
         "podwright render workload.yaml --out job",
     ),
     Command(
         "init",
         "Files",
-        "init",
+        "run.init",
         "Write the workload of a script that is there already",
         "podwright init train.py -- --epochs 3",
         "It reads the script, what lies beside it and requirements.txt; nothing is run. What it guessed is said in"
@@ -319,7 +343,7 @@ _ROWS = (
     Command(
         "image",
         "Files",
-        "image",
+        "run.image",
         "Build the image that a workload describes",
         "podwright image build workload.yaml",
         "What `build:` says becomes a Containerfile, which podman or buildah builds. An\nimage is named by its content:"
@@ -335,7 +359,9 @@ _ROWS = (
         ),
         ("inspect", "Show what this machine has of the image", "workload.yaml --json", ""),
     ),
-    Command("schema", "Files", "check", "Print the JSON schema of a file, for editors", "podwright schema workload"),
+    Command(
+        "schema", "Files", "run.check", "Print the JSON schema of a file, for editors", "podwright schema workload"
+    ),
 )
 
 COMMANDS = {row.name: row for row in _ROWS}

@@ -23,7 +23,7 @@ USER, PASSWORD = "CLICKHOUSE_USER", "CLICKHOUSE_PASSWORD"
 """The variables that ClickHouse's own client reads too."""
 _SILENT_S = 600.0
 """A server says nothing while it looks through a large table."""
-_MOST_WORDS = 1 << 16
+_MAX_WORDS = 1 << 16
 _TABLE_FORMAT = "TabSeparatedWithNamesAndTypes"
 _ERROR = re.compile(r"Code: (\d+)(?:, e\.displayText\(\) =|\.) DB::Exception: (.*?)(?:, e\.what\(\) =.*)?$", re.DOTALL)
 _ERROR_END = re.compile(r"(?: \([A-Z_]+\))?(?: \(version [^)]*\))?\s*$")
@@ -104,7 +104,7 @@ class ClickHouse:
                 connection.request("POST", path, body, headers, encode_chunked=not isinstance(body, bytes))
                 response = connection.getresponse()
                 if response.status != http.client.OK:
-                    raise _error(response.read(_MOST_WORDS).decode(errors="replace"))
+                    raise _error(response.read(_MAX_WORDS).decode(errors="replace"))
                 for line in response:
                     yield line.removesuffix(b"\n")
             except (OSError, http.client.HTTPException) as error:

@@ -16,7 +16,7 @@ _RATE = re.compile(r"\b\d+x(?:SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b")
 # A managed switch says `MF0;leaf-u01-r1:MQM8700/U1`, of which the middle is its name.
 _MANAGED = re.compile(r"^(?:MF0;)?(?P<name>[^:;/]+)(?::[^:]*)?$")
 # One cable alone names nobody: it may be the one that is in the wrong place.
-LEAST_VOTES = 2
+MIN_VOTES = 2
 
 
 class SeenLink(NamedTuple):
@@ -98,7 +98,7 @@ def _elected(
     taken = set(known.values())
     for device, counted in votes.items():
         for name, count in counted.most_common(1):
-            if name in switches and name not in taken and count >= LEAST_VOTES and 2 * count > counted.total():
+            if name in switches and name not in taken and count >= MIN_VOTES and 2 * count > counted.total():
                 taken.add(name)
                 yield device, name
 

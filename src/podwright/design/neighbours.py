@@ -22,7 +22,7 @@ COMMANDS = "`lldpctl -f json` or `nv show interface lldp`"
 _ROW = re.compile(r"^(?P<port>\S+)\s+(?P<speed>\d+(?:\.\d+)?[MGT])\s+\S+\s+(?P<host>\S+)\s+(?P<far>\S+)\s*$")
 _HEAD = re.compile(r"^Interface\s+Speed\s+Type\s+Remote Host\s+Remote Port")
 # Hosts on a rail that show one name before that name counts as the rail's.
-LEAST_VOTES = 2
+MIN_VOTES = 2
 
 
 class Neighbour(NamedTuple):
@@ -179,7 +179,7 @@ def _rail_names(seen: list[tuple[Port, Neighbour]], designed: Mapping[Port, Port
     elected: list[tuple[str, str]] = []
     for adapter, counted in votes.items():
         for name, count in counted.most_common(1):
-            if count >= LEAST_VOTES and 2 * count > counted.total():
+            if count >= MIN_VOTES and 2 * count > counted.total():
                 elected.append((name, adapter))
     shared = Counter(name for name, _ in elected)
     return {name: adapter for name, adapter in elected if shared[name] == 1}

@@ -54,7 +54,7 @@ from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, Partition
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.layout import point_id
+from podwright.runs.points import point_id
 from podwright.spec.placeholders import fill
 from podwright.spec.problems import Refusal
 

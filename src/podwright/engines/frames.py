@@ -11,7 +11,7 @@ from pathlib import Path
 from podwright.pilot.protocol import Frame, decode_frame, parse_record_name, parse_series_name
 from podwright.runs.files import make_private
 
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 """Of a file that comes in frames: a pilot's budget holds less, and no forged offset makes a file of terabytes."""
 LINE_BYTES = 64 * 1024
 IN_THE_WAY = frozenset([errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG])
@@ -59,7 +59,7 @@ def _is_safe(frame: Frame) -> bool:
         return False
     if file not in SHIPPED and parse_series_name(file) is None:
         return False
-    return frame.offset + len(frame.data) <= MOST_BYTES
+    return frame.offset + len(frame.data) <= MAX_BYTES
 
 
 def _place(path: Path, offset: int, data: bytes) -> bool:

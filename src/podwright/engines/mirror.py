@@ -39,7 +39,7 @@ OWN = frozenset(
 """What only this side writes, whatever is asked for: with `mirror.json` and all locks."""
 TOO_LARGE = "too large to come by itself"
 CUT = "{name} did not come whole: it is larger than a pilot makes it, or has holes"
-MOST_LEFT_OUT = 1000
+MAX_LEFT_OUT = 1000
 """Of a run, that are named."""
 HEAD_BYTES = 64 * 1024
 """More than a line before a piece may have."""
@@ -141,12 +141,12 @@ class Mirror:
 
     def _say(self, folder: RunFolder, sentence: str) -> None:
         sentences = self.gaps.setdefault(folder.id, [])
-        if sentence not in sentences and len(sentences) < MOST_LEFT_OUT:
+        if sentence not in sentences and len(sentences) < MAX_LEFT_OUT:
             sentences.append(sentence)
 
     def _leave_out(self, folder: RunFolder, gap: LeftOut) -> None:
         gaps = self._left.setdefault(folder.id, {})
-        if len(gaps) < MOST_LEFT_OUT:
+        if len(gaps) < MAX_LEFT_OUT:
             gaps[gap.path] = gap
 
     def _place(self, folder: RunFolder, piece: Piece, data: bytes) -> bool:

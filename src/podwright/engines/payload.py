@@ -83,17 +83,21 @@ def pilot_zip(compiled: bool = True) -> bytes:
 def _source_digest() -> bytes:
     """Return the digest of all that the pilot is made of: the rules here, its modules, what this Python compiles to."""
     digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
-    for path in (Path(__file__), *sorted(PILOT.glob("*.py"))):
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    for name, content in {"": Path(__file__).read_bytes(), **_pilot_sources()}.items():
+        digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest().encode()
+
+
+def _pilot_sources() -> dict[str, bytes]:
+    """Return every module of the pilot by its path below the package."""
+    return {path.relative_to(PILOT).as_posix(): path.read_bytes() for path in sorted(PILOT.rglob("*.py"))}
 
 
 def _packed(compiled: bool, comment: bytes = b"") -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.comment = comment
-        sources = {path.name: _without_docstrings(path.read_bytes()) for path in sorted(PILOT.glob("*.py"))}
+        sources = {name: _without_docstrings(source) for name, source in _pilot_sources().items()}
         main = sources.pop("__main__.py")
         _add(archive, "__main__.py", main)
         if compiled:
@@ -108,7 +112,7 @@ def _modules(sources: Mapping[str, bytes]) -> bytes:
     """Return the bytecode of all modules as the pilot's `__main__` reads it."""
     codes = {}
     for file, source in sources.items():
-        name = "pilot" if file == "__init__.py" else f"pilot.{file.removesuffix('.py')}"
+        name = f"pilot/{file}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         codes[name] = marshal.dumps(compile(source, f"pilot/{file}", "exec", dont_inherit=True), UNSHARED)
     return importlib.util.MAGIC_NUMBER + marshal.dumps(codes, UNSHARED)
 

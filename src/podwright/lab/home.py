@@ -20,7 +20,7 @@ from podwright.lab.kubernetes import borrowed
 from podwright.lab.shape import LabShape, check_name
 from podwright.lab.slurm import lab as slurm
 from podwright.launch import Session
-from podwright.launch.abandon import abandon, open_runs
+from podwright.launch.forget import abandon, open_runs
 from podwright.pilot.protocol import whole_number
 from podwright.runs import Home
 from podwright.runs.store import default_home

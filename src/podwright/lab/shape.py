@@ -9,7 +9,7 @@ from typing import Any
 
 from podwright.spec.problems import refuse, short
 
-MOST_GPUS = 16
+MAX_GPUS = 16
 DGX_GPUS = 8
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 

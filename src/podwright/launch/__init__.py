@@ -11,18 +11,18 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from podwright.launch.choice import ANY, RunChoice
+from podwright.launch.run_filter import ANY, RunChoice
 from podwright.launch.session import Session
 from podwright.runs import Home, Record
 from podwright.runs.store import default_home
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
+    from podwright.launch.damaged import cancel_strays
     from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
-    from podwright.launch.unreadable import cancel_strays
     from podwright.spec import Workload
 
-_HOMES = dict.fromkeys(("Change", "Run", "cancel_runs", "refuse_silence"), "run") | {"cancel_strays": "unreadable"}
+_HOMES = dict.fromkeys(("Change", "Run", "cancel_runs", "refuse_silence"), "run") | {"cancel_strays": "damaged"}
 """The file of each public name that is imported late."""
 
 PROFILE, PROFILE_STEPS = "PODWRIGHT_PROFILE", 8
@@ -56,7 +56,7 @@ def render(
     workload: Workload, on: str = "local", run_id: str | None = None, session: Session | None = None
 ) -> dict[str, str]:
     """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
-    from podwright.launch.starting import prepare
+    from podwright.launch.submission import prepare
 
     # Not `Session.open()`, which would make a home where there is none.
     session = session or Session(Home(default_home()))
@@ -74,8 +74,8 @@ def start(
 ) -> Run:
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     from podwright.launch.run import Run
-    from podwright.launch.starting import prepare
-    from podwright.launch.starting import start as submit
+    from podwright.launch.submission import prepare
+    from podwright.launch.submission import start as submit
 
     home = session.home
     before = home.resolve(after) if after else None

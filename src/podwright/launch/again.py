@@ -10,9 +10,9 @@ from podwright.engines.payload import Snapshot
 from podwright.launch.follow import look
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.starting import prepare, start
+from podwright.launch.submission import prepare, start
 from podwright.runs import RunFolder
-from podwright.runs.layout import point_id
+from podwright.runs.points import point_id
 from podwright.runs.shared_files import digest_of
 from podwright.spec.problems import refuse
 
@@ -66,7 +66,7 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.whereabouts import place_of
+    from podwright.engines.slurm.site import place_of
 
     return place_of(folder)
 

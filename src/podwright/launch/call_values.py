@@ -18,7 +18,7 @@ from podwright.runs import RunFolder
 from podwright.runs.files import read_untrusted
 from podwright.spec.problems import Refusal
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Of a value that is read back."""
 RESULTS = "results/call"
 VALUE, ERROR = ".value", ".error"
@@ -42,7 +42,7 @@ def bring_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
     here = set(closed)
     for engine, members in by_engine(session, [folder for folder in folders if folder.id not in closed]):
         with session.using(engine), suppress(Refusal, SiteLost):
-            here.update(engine.fetch(members, (RESULTS,), MOST_BYTES))
+            here.update(engine.fetch(members, (RESULTS,), MAX_BYTES))
     return here
 
 
@@ -56,7 +56,7 @@ def early_values(session: Session, folders: Sequence[RunFolder]) -> tuple[set[st
     here: set[str] = set()
     for engine, members in by_engine(session, single):
         with session.using(engine), suppress(Refusal, SiteLost):
-            here |= engine.peek(members, (FIRST_VALUE, FIRST_ERROR), MOST_BYTES)
+            here |= engine.peek(members, (FIRST_VALUE, FIRST_ERROR), MAX_BYTES)
     left = [(folder.id, _left_by(folder.path / RESULTS, 0)) for folder in single if folder.id in here]
     valued = {run_id for run_id, path in left if path and path.suffix == VALUE}
     return valued, {run_id for run_id, path in left if path} - valued
@@ -71,7 +71,7 @@ def read_value(run_id: str, folder: Path, rank: int, why: Callable[[], str]) -> 
         if left and left.suffix == ERROR:
             raise _failure(run_id, left)
     try:
-        data = read_untrusted(kept, f"{rank}{VALUE}", MOST_BYTES)
+        data = read_untrusted(kept, f"{rank}{VALUE}", MAX_BYTES)
     except OSError:
         raise CallFailed(run_id, rank, why()) from None
     return pickle.loads(data)
@@ -87,7 +87,7 @@ def _left_by(kept: Path, rank: int) -> Path | None:
 
 
 def _failure(run_id: str, path: Path) -> CallFailed:
-    kept = pickle.loads(read_untrusted(path.parent, path.name, MOST_BYTES))
+    kept = pickle.loads(read_untrusted(path.parent, path.name, MAX_BYTES))
     failure = CallFailed(run_id, int(path.stem), kept["text"])
     with suppress(Exception):  # an error's own class may be only there
         failure.__cause__ = pickle.loads(kept["error"])

@@ -15,7 +15,7 @@ from podwright.engines.payload import Snapshot, bytecode, snapshot
 from podwright.launch.call_values import bring_values, early_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.starting import prepare, start
+from podwright.launch.submission import prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
-    from podwright.analysis.run_costs import RunCosts
+    from podwright.costs.run_costs import RunCosts
     from podwright.spec import Pod
 
 
@@ -28,9 +28,9 @@ def pod_of(folder: RunFolder) -> Pod | None:
 
 def reckon(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
     """Reckon a run with the prices of a pod."""
-    from podwright.analysis.costs import pod_costs
     from podwright.analysis.energy import energy_of
-    from podwright.analysis.run_costs import reckon_run
+    from podwright.costs.ownership import pod_costs
+    from podwright.costs.run_costs import reckon_run
 
     events = list(folder.events())
     energy = energy_of(folder.samples(), dict(enumerate(record.hosts)))
@@ -43,7 +43,7 @@ def cost_of(folder: RunFolder, record: Record) -> dict[str, Any] | None:
         pod = pod_of(folder)
         if pod is None:
             return None
-        from podwright.analysis.costs import is_priced  # and all of design, which no run on this machine needs
+        from podwright.costs.ownership import is_priced  # and all of design, which no run on this machine needs
 
         if is_priced(pod):
             return reckon(folder, record, pod).as_cost()

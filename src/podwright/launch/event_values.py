@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def take_event_values(folder: RunFolder, record: Record) -> list[ToldValue]:
     """Return the values of event files whose names no rank told, and note the last of each for the record."""
-    from podwright.analysis.event_folder import guessed_names, values_of_event_files
+    from podwright.reading.event_folder import guessed_names, values_of_event_files
 
     read = list(values_of_event_files(folder.path, unread=[]))
     if not read:

@@ -9,7 +9,7 @@ from podwright.runs import Record
 from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack
 from podwright.theme import words
 
-MOST_CALLS = 8
+MAX_CALLS = 8
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:
@@ -53,4 +53,4 @@ def last_stack(events: Iterable[Event]) -> list[str]:
     calls = [line for line in lines[heads[-1] :] if line.startswith("File ")] if heads else []
     if not calls:
         return []
-    return [f"rank {stacks[-1].rank} was at", *calls[:MOST_CALLS]]
+    return [f"rank {stacks[-1].rank} was at", *calls[:MAX_CALLS]]

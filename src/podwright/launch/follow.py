@@ -11,20 +11,20 @@ from itertools import chain
 from podwright.engines.base import Engine, Status
 from podwright.engines.mirror import TOO_LARGE
 from podwright.engines.site import SiteLost
+from podwright.launch.after import settle_held
+from podwright.launch.cleanup import clean_ended, is_in
 from podwright.launch.cost import cost_of
-from podwright.launch.ended import clean_ended, is_in
+from podwright.launch.damaged import UNREACHABLE, look_anyway, without_site
 from podwright.launch.event_values import take_event_values
-from podwright.launch.held import settle_held
 from podwright.launch.journal import note
 from podwright.launch.session import Session
-from podwright.launch.starting import resubmit, submitting
-from podwright.launch.unreadable import UNREACHABLE, look_anyway, without_site
+from podwright.launch.submission import resubmit, submitting
 from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.fold import BRINGS_DATA
-from podwright.runs.layout import point_ids
+from podwright.runs.points import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal

@@ -14,7 +14,7 @@ from podwright.spec.inputs import SELECTION, STORAGE, Input
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
-    from podwright.data.selections import Selection
+    from podwright.data.selecting.selections import Selection
     from podwright.spec import Pod, Workload
 
 Pinned = dict[str, Any]
@@ -67,8 +67,8 @@ def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
     from podwright.data.extra import need_packages
 
     need_packages()
-    from podwright.data.selections import check_split, load
-    from podwright.data.store import open_store
+    from podwright.data.catalog.store import open_store
+    from podwright.data.selecting.selections import check_split, load
 
     name, _, split = text.removeprefix(SELECTION).partition("/")
     store = open_store(session.home.path)
@@ -77,15 +77,15 @@ def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
 
 
 def _linked(session: Session, selection: Selection, split: str | None) -> Input:
-    from podwright.data.links import link
-    from podwright.data.store import Store
+    from podwright.data.catalog.store import Store
+    from podwright.data.selecting.links import link
 
     linked = link(Store(session.home.path), selection, split)
     return Input("path", str(linked.folder), linked.roots)
 
 
 def _staged(workload: Workload, selection: Selection, split: str | None) -> StagedData:
-    from podwright.data.manifests import make_manifest, unnamed_keys
+    from podwright.data.selecting.manifests import make_manifest, unnamed_keys
 
     unnamed = unnamed_keys(selection.root, workload.secrets, os.environ)
     if unnamed:

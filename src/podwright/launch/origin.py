@@ -16,7 +16,7 @@ from podwright.pilot.protocol import whole_number
 from podwright.runs.files import open_untrusted
 
 DIFF = "spec/code.diff"
-MOST_DIFF_BYTES = 1 << 20
+MAX_DIFF_BYTES = 1 << 20
 MISSING = re.compile(r"No such file or directory: '([^']{1,4096})'")
 """How Python names a file that is not there."""
 STARTED_IN = re.compile(r"/code-[0-9a-f]+/")
@@ -51,7 +51,7 @@ def origin_of(folder: Path) -> CodeOrigin:
     diff = b""
     if changed:
         diff = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or b""
-    return CodeOrigin(str(folder), oid, changed, diff[:MOST_DIFF_BYTES])
+    return CodeOrigin(str(folder), oid, changed, diff[:MAX_DIFF_BYTES])
 
 
 def _git(folder: Path, *command: str) -> bytes | None:

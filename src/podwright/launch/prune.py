@@ -12,10 +12,10 @@ from pathlib import Path
 
 from podwright.engines.base import Engine
 from podwright.engines.site import SiteLost
+from podwright.launch.damaged import UNREACHABLE
 from podwright.launch.follow import by_engine
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.unreadable import UNREACHABLE
 from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal, refuse
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from podwright.engines.site import SiteLost
+from podwright.launch.damaged import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.launch.failures import explain
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
 from podwright.launch.session import Session
 from podwright.launch.tables import SensorSamples, ToldSeries
-from podwright.launch.unreadable import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample, last_results
-from podwright.runs.layout import point_ids
+from podwright.runs.points import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import Refusal, refuse
@@ -31,7 +31,7 @@ CLOSE_S = 10.0
 """How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
-MOST_SAMPLES = 10_000
+MAX_SAMPLES = 10_000
 """Of one change: more than all nodes of a run measure between two looks."""
 REST_S = 5.0
 """The most that is waited between two looks, however long a look at many points takes."""
@@ -59,7 +59,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks."""
-        from podwright.launch.card import card
+        from podwright.launch.html_card import card
 
         return card(self.last_known())
 
@@ -185,7 +185,7 @@ class Run:
         pause_s = POLL_S[0]
         while True:
             # Before the record: sealing moves the samples elsewhere.
-            fresh = list(deque(samples.rows(), maxlen=MOST_SAMPLES))
+            fresh = list(deque(samples.rows(), maxlen=MAX_SAMPLES))
             record = self._looked_at(patient)
             yield Change(record, last_results(events.rows()), fresh)
             if self._is_over(record):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from podwright.spec import Pod
 
 POD_FILE = Path("spec", "pod.yaml")
-MOST_ENGINES = 32
-MOST_RUNS = 4096
+MAX_ENGINES = 32
+MAX_RUNS = 4096
 """How many runs' engines are remembered without reading the run's copy of its pod again."""
 
 Key = tuple[bytes, str | None]
@@ -133,7 +133,7 @@ class Session:
             reason = (error.strerror or str(error)).lower()
             raise SiteLost(whole, reason, POD_FILE.as_posix()) from None
         self._of_run[whole] = (source, scheduler)
-        if len(self._of_run) > MOST_RUNS:
+        if len(self._of_run) > MAX_RUNS:
             self._of_run.popitem(last=False)
         known = self._open.get((source, scheduler))
         if known:
@@ -150,7 +150,7 @@ class Session:
             if key not in self._open:
                 self._open[key] = _OpenEngine(make())
             self._open.move_to_end(key)
-            if len(self._open) > MOST_ENGINES:
+            if len(self._open) > MAX_ENGINES:
                 self._open.popitem(last=False)[1].engine.close()
             return self._open[key].engine
 

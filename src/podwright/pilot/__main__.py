@@ -14,13 +14,14 @@ class Modules:
         import marshal
 
         self._archive, self._load, self._codes = archive, marshal.loads, marshal.loads(packed)
+        self._packages = {name.rpartition(".")[0] for name in self._codes}
         self.get_data = archive.get_data
 
     def find_spec(self, name, path=None, target=None):
         """Say where a module of the pilot is."""
         if name not in self._codes:
             return None
-        spec = type(__spec__)(name, self, origin=self._file(name), is_package=name == "pilot")
+        spec = type(__spec__)(name, self, origin=self._file(name), is_package=name in self._packages)
         spec.has_location = True
         return spec
 
@@ -32,8 +33,8 @@ class Modules:
         exec(self._load(self._codes[module.__name__]), module.__dict__)
 
     def _file(self, name):
-        inner = "pilot/__init__" if name == "pilot" else name.replace(".", "/")
-        return self._archive.archive + "/" + inner + ".py"
+        inner = "/__init__.py" if name in self._packages else ".py"
+        return self._archive.archive + "/" + name.replace(".", "/") + inner
 
 
 def use_bytecode(archive):

@@ -27,49 +27,49 @@ The pilot of Podwright: runs beside the workload on every node of a run.
 
 
 def _node(argv: List[str]) -> int:
-    from .roles import main as run
+    from .life.roles import main as run
 
     return run(argv[0])
 
 
 def _keep(argv: List[str]) -> int:
-    from .keep import main as run
+    from .keeper.role import main as run
 
     return run(argv)
 
 
 def _rank(argv: List[str]) -> int:
-    from .shim import main as run
+    from .ranks.shim import main as run
 
     return run(argv[1:])
 
 
 def _contain(argv: List[str]) -> int:
-    from .contain import main as run
+    from .keeper.container import main as run
 
     return run(argv[0], argv[1:])
 
 
 def _ship(argv: List[str]) -> int:
-    from .ship import main as run
+    from .carry.ship import main as run
 
     return run(argv[0])
 
 
 def _stage(argv: List[str]) -> int:
-    from .prefetch import main as run
+    from .data.prefetch import main as run
 
     return run(argv[0])
 
 
 def _mirror(argv: List[str]) -> int:
-    from .mirror import main as run
+    from .carry.mirror import main as run
 
     return run()
 
 
 def _sample(argv: List[str]) -> int:
-    from .sampler import main as run
+    from .sensors.sampler import main as run
 
     return run(argv)
 
@@ -86,7 +86,7 @@ ROLES: Dict[str, Callable[[List[str]], int]] = {
 }
 MISUSED = 64
 """As EXIT_BAD_ORDER, without the time that importing the protocol takes."""
-LEAST_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1, "stage": 1}
+MIN_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1, "stage": 1}
 
 
 def _orders(role: str, argv: List[str]) -> List[str]:
@@ -103,7 +103,7 @@ def _complaint(orders: List[str]) -> str:
     if not orders:
         return ""
     from .protocol import read_order
-    from .sealed import order_path
+    from .system.sealed import order_path
 
     try:
         for path in orders:
@@ -122,7 +122,7 @@ def main(argv: List[str]) -> int:
         return 0
     name, arguments = argv[0], argv[1:]
     role = ROLES.get(name)
-    if role is None or len(arguments) < LEAST_ARGUMENTS.get(name, 0):
+    if role is None or len(arguments) < MIN_ARGUMENTS.get(name, 0):
         return _misused()
     orders = _orders(name, arguments)
     if name == "keep" and not orders:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Iterable, Set
 
-LEAST_SECRET = 4
+MIN_SECRET = 4
 """Characters: a shorter one would be found in every other word."""
-LEAST_CORE = 8
+MIN_CORE = 8
 """Characters of base64 without its ends: fewer are found by chance."""
 UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -42,21 +42,21 @@ def forms_of(secret: str) -> Set[bytes]:
     """Return a secret as it may be met: as it is, line by line since lines may come in pieces, and encoded."""
     value = secret.encode("utf-8", "surrogateescape")
     forms = {value, *map(bytes.strip, value.splitlines())}
-    if len(value) >= LEAST_SECRET:
+    if len(value) >= MIN_SECRET:
         forms |= _base64(value) | _url(value) | _hex(value)
-    return {form for form in forms if len(form) >= LEAST_SECRET}
+    return {form for form in forms if len(form) >= MIN_SECRET}
 
 
 def _base64(value: bytes) -> Set[bytes]:
     """Return base64 in both alphabets, whole, broken into lines, and as it stands inside something longer."""
     forms = {base64.b64encode(value)}
-    forms |= {line for line in base64.encodebytes(value).splitlines() if len(line) >= LEAST_CORE}
+    forms |= {line for line in base64.encodebytes(value).splitlines() if len(line) >= MIN_CORE}
     for before in range(3):
         encoded = base64.b64encode(bytes(before) + value)
         # The characters at the ends hold bits of what stands beside the secret; those between are the same always.
         first, last = (before * 8 + 5) // 6, (before + len(value)) * 8 // 6
         core = encoded[first:last]
-        if len(core) >= LEAST_CORE:
+        if len(core) >= MIN_CORE:
             forms.add(core)
     return forms | {form.translate(bytes.maketrans(b"+/", b"-_")) for form in forms}
 

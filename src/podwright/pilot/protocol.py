@@ -13,14 +13,14 @@ import sys
 import zlib
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .lines import parse_line as parse_line
-from .lines import parse_lines as parse_lines
-from .lines import piece_of as piece_of
-from .lines import pieces as pieces
-from .lines import read_piece as read_piece
-from .lines import rows_of as rows_of
-from .numerals import whole_number as whole_number
-from .patterns import fits as fits
+from .system.lines import parse_line as parse_line
+from .system.lines import parse_lines as parse_lines
+from .system.lines import piece_of as piece_of
+from .system.lines import pieces as pieces
+from .system.lines import read_piece as read_piece
+from .system.lines import rows_of as rows_of
+from .system.numbers import whole_number as whole_number
+from .system.patterns import fits as fits
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -77,7 +77,7 @@ class Order(NamedTuple):
 
     `data` are the inputs that the pilots bring to their nodes, each with its `name`, its `manifest` (a file beside the
     order), the manifest's `sha256` and the `site` of its source; `cache` says where to (`path`, `bytes`): an empty path
-    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/loader.py).
+    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/data/loader.py).
 
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.

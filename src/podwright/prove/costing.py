@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podwright.analysis.costs import CostSheet, PodCosts, is_priced, pod_costs
-from podwright.analysis.run_costs import RunCosts, per_result
-from podwright.analysis.sensitivity import Lever, levers
+from podwright.costs.ownership import CostSheet, PodCosts, is_priced, pod_costs
+from podwright.costs.prices import PriceOffer, PriceTable
+from podwright.costs.run_costs import RunCosts, per_result
+from podwright.costs.sensitivity import Lever, levers
 from podwright.design.plan import design_pod
 from podwright.launch import Session, find
 from podwright.launch.cost import pod_of, reckon
-from podwright.prove.prices import PriceOffer, PriceTable
 from podwright.spec import Pod
 from podwright.spec.problems import refuse
 
@@ -78,7 +78,7 @@ class RunBill:
     @property
     def sheet(self) -> CostSheet:
         """Return all runs as one sum, line by line."""
-        from podwright.analysis.costs import CostItem
+        from podwright.costs.ownership import CostItem
 
         lines: dict[str, list[CostItem]] = {}
         for run in self.runs:

@@ -1,7 +1,7 @@
 """What a person looks at: the report of a run and the comparison of several, each one HTML file."""
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track
-from podwright.analysis.gather import gather
+from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
 from podwright.report.write import write_comparison, write_run_report

@@ -8,7 +8,7 @@ from typing import Any
 from podwright.analysis import series
 from podwright.analysis.data import Track
 from podwright.analysis.ranks import Span, Story
-from podwright.pilot.sensors import metric_of
+from podwright.pilot.metrics import metric_of
 from podwright.theme import words
 
 MANY_NODES = 16

@@ -12,7 +12,7 @@ from podwright.analysis.ranks import Story
 from podwright.runs.events import PilotStarted, Staged
 from podwright.theme import words
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _data(story: Story) -> Fact:
             size = words.quantity(event.size_bytes or 0, "bytes")
             text = f"{event.files} files, {size} in {words.duration(event.took_s or 0)}{staged_from(event)}"
             values.append((text, story.name(event.node)))
-    return Fact("Data", tuple(values[:_MOST_NAMED]))
+    return Fact("Data", tuple(values[:_MAX_NAMED]))
 
 
 def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: Mapping[int, PilotStarted]) -> Fact:
@@ -55,10 +55,10 @@ def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: 
 def _who(story: Story, nodes: list[int], all_nodes: int) -> str:
     if len(nodes) == all_nodes:
         return ""
-    names = ", ".join(story.name(node) for node in nodes[:_MOST_NAMED])
-    if len(nodes) <= _MOST_NAMED:
+    names = ", ".join(story.name(node) for node in nodes[:_MAX_NAMED])
+    if len(nodes) <= _MAX_NAMED:
         return names
-    return f"{names} and {len(nodes) - _MOST_NAMED} more"
+    return f"{names} and {len(nodes) - _MAX_NAMED} more"
 
 
 def _gpus(event: PilotStarted) -> str:

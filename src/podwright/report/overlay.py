@@ -6,7 +6,7 @@ from typing import Any
 from podwright.analysis import curves
 from podwright.analysis.figures import RunFigure, four, less_is_better, result, results_of
 from podwright.analysis.ranks import Story
-from podwright.analysis.told import NO_CURVE
+from podwright.analysis.reported import NO_CURVE
 from podwright.theme import words
 
 

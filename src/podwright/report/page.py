@@ -25,7 +25,7 @@ _SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.
 """What every page of ours has, and the theme keeps."""
 _STYLES = ("uPlot.min.css", "tokens.css", "report.css", "sections.css")
 _SCRIPTS = ("uPlot.iife.min.js", "words.js", "charts.js", "csv.js", "page.js")
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 _SAID_ELSEWHERE = frozenset({"result", "rank", "rank_end"})
 _RANK_COLUMNS = {
     "name": "Node",
@@ -255,7 +255,7 @@ def _events(story: Story) -> dict[str, Any]:
     seen = [event for event in story.data.events if event.kind in _SEEN_KINDS]
     rest = [event for event in story.data.events if event.kind not in _SAID_ELSEWHERE]
     return {
-        "seen": [moments.moment(event, story) for event in seen[:_MOST_EVENTS]],
-        "all": [moments.moment(event, story) for event in rest[:_MOST_EVENTS]],
-        "left_out": max(0, len(rest) - _MOST_EVENTS),
+        "seen": [moments.moment(event, story) for event in seen[:_MAX_EVENTS]],
+        "all": [moments.moment(event, story) for event in rest[:_MAX_EVENTS]],
+        "left_out": max(0, len(rest) - _MAX_EVENTS),
     }

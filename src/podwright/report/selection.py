@@ -12,8 +12,8 @@ from podwright.report.write import write_page
 from podwright.theme import words
 
 if TYPE_CHECKING:
-    from podwright.data.frames import FramePicture
-    from podwright.data.selections import Selection
+    from podwright.data.selecting.frames import FramePicture
+    from podwright.data.selecting.selections import Selection
 
 _SECTIONS = (("verdict", "Selection"), ("splits", "Splits"), ("classes", "Classes"), ("frames", "Frames"))
 
@@ -21,7 +21,7 @@ _SECTIONS = (("verdict", "Selection"), ("splits", "Splits"), ("classes", "Classe
 def write_selection_page(selection: Selection, path: Path) -> Path:
     """Write the page of a selection, with pictures of its frames, and return its path."""
     # Lazily: Pillow and NumPy are slow to import.
-    from podwright.data.frames import pictures_of
+    from podwright.data.selecting.frames import pictures_of
 
     pictures = {name: list(pictures_of(selection, name)) for name in selection.splits}
     return write_page(path, render_selection(selection, pictures, time.time()))

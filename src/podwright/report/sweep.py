@@ -18,7 +18,7 @@ MANY = 8
 """More runs than this are rows of a table, not columns."""
 _WIDEST = 40
 """A map has at most so many columns and rows; beyond that the table of points says it better."""
-_MOST_SHADE = 70
+_MAX_SHADE = 70
 
 
 @dataclass(frozen=True)
@@ -313,7 +313,7 @@ def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
     share = (value - least) / ((greatest - least) or 1.0)
     if turned:
         share = 1.0 - share
-    return round(_MOST_SHADE * share)
+    return round(_MAX_SHADE * share)
 
 
 def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story]) -> str:

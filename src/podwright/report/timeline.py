@@ -13,7 +13,7 @@ from podwright.theme import words
 _RUN_MARKS = ("checkpoint", "goal", "retry")
 _NODE_MARKS = ("failed", "hang", "seen", "signal", "fenced", "given_back")
 _SIGNS = {"given_back": "fenced"}
-_MOST_MARKS = 400
+_MAX_MARKS = 400
 _CLOSE = 1.0
 _MARK_PX = 13
 _CROWD = 60
@@ -171,7 +171,7 @@ def _bar(story: Story, kind: str, start: float, end: float, title: str, label: s
 
 def _marks(story: Story, events: Sequence[Event]) -> tuple[Mark, ...]:
     """Return the events as marks, evenly thinned where they are so many that they would lie on one another."""
-    stride = -(-len(events) // _MOST_MARKS) or 1
+    stride = -(-len(events) // _MAX_MARKS) or 1
     return _apart([_mark(story, event) for event in events[::stride]])
 
 
@@ -199,7 +199,7 @@ def _rows(story: Story) -> tuple[moments.Moment, ...]:
     events = [event for event in story.data.events if event.kind in kinds]
     if len(story.names) > MANY_NODES:
         events = [event for event in events if event.kind not in ("pilot", "staged")]
-    return tuple(moments.moment(event, story) for event in events[:_MOST_MARKS])
+    return tuple(moments.moment(event, story) for event in events[:_MAX_MARKS])
 
 
 def boundaries(story: Story) -> list[Mapping[str, object]]:

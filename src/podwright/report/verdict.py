@@ -6,7 +6,7 @@ from itertools import chain
 from podwright.analysis import event_text as moments
 from podwright.analysis.curves import QualityGoal, curves_of, goal_of
 from podwright.analysis.ranks import Story
-from podwright.analysis.told import CurvePoint
+from podwright.analysis.reported import CurvePoint
 from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
 from podwright.spec.hardware_library import gpu_peak_tflops
 from podwright.theme import words

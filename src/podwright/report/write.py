@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from podwright.analysis.gather import gather
+from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
 from podwright.runs.files import write_whole

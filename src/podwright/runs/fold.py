@@ -13,7 +13,7 @@ from podwright.runs.states import BY_END, BY_EVENT, FINAL, move
 from podwright.runs.training_clock import TrainingClock, elapsed_s, is_believed
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
-MOST_RESULTS = 2_000
+MAX_RESULTS = 2_000
 """Names that a record holds a last value of: a pilot passes on fewer of each rank."""
 BRINGS_DATA = "brings its data to its nodes"
 
@@ -83,7 +83,7 @@ class Fold:
             case kinds.CostReckoned():
                 self._cost = {"amount": event.amount, "currency": event.currency, "origin": event.origin}
             case kinds.EventFilesRead():
-                self._read |= dict(islice(event.values.items(), MOST_RESULTS))
+                self._read |= dict(islice(event.values.items(), MAX_RESULTS))
             case kinds.FoundGone() if self._gone_at is None:
                 self._gone_at = event.time
             case kinds.TargetSilent():
@@ -102,7 +102,7 @@ class Fold:
     def _take_result(self, event: kinds.ResultTold) -> None:
         for name, value in event.values.items():
             known = self._results.get(name)
-            if name in NOT_RESULTS or (known is None and len(self._results) >= MOST_RESULTS):
+            if name in NOT_RESULTS or (known is None and len(self._results) >= MAX_RESULTS):
                 continue
             if known is None or (event.epoch, -event.rank) >= (known[0], -known[1]):
                 self._results[name] = (event.epoch, event.rank, value)

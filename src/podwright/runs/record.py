@@ -18,7 +18,7 @@ INNER = frozenset({"goal", "goal_value", "epoch", "stopped_in", "silent_since", 
 
 
 TIMES = ("created_at", "started_at", "ended_at")
-MOST_POINTS = 100_000
+MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def parse_asked(row: object) -> Asked:
     if not isinstance(row, dict):
         raise ValueError("it holds no JSON object")
     asked = Asked(**read_fields(Asked, row))
-    if asked.points > MOST_POINTS:
+    if asked.points > MAX_POINTS:
         raise ValueError("points is greater than any matrix")
     return asked
 

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from podwright.pilot.protocol import field_lines, whole_number
+from podwright.runs.damaged import closed_record, stand_in_record
 from podwright.runs.events import Event
 from podwright.runs.files import make_private, read_untrusted, write_whole
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
-from podwright.runs.layout import point_ids
 from podwright.runs.ownership import check_owner
+from podwright.runs.points import point_ids
 from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
-from podwright.runs.unreadable import closed_record, stand_in_record
 from podwright.spec.problems import Refusal, refuse, short
 
 LAYOUT = 1
 KEEP_S = 5.0
-MOST_KEPT = 50_000
+MAX_KEPT = 50_000
 """Runs whose record is kept in memory, by a client that lives for weeks."""
 ID = re.compile(r"[a-z0-9-]{1,200}")
 LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
@@ -327,7 +327,7 @@ class Home:
 
 def _make_room(cache: dict[str, Any]) -> None:
     """Forget what was kept first where a cache is full: it is read again when it is asked for."""
-    if len(cache) >= MOST_KEPT:
+    if len(cache) >= MAX_KEPT:
         del cache[next(iter(cache))]
 
 

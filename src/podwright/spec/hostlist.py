@@ -10,7 +10,7 @@ from podwright.pilot.protocol import whole_number
 from podwright.spec.problems import refuse, short
 
 # No pod is larger, and a slip such as `n[1-999999999]` must not fill the memory.
-MOST_HOSTS = 100_000
+MAX_HOSTS = 100_000
 
 _LONGEST_NAME = 253
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
@@ -87,7 +87,7 @@ def _numbers(first: str, last: str) -> list[str]:
     low, high = int(first), int(last)
     if low > high:
         raise refuse(f'"[{first}-{last}]" runs backwards', hint=f"did you mean `[{last}-{first}]`?")
-    if high - low >= MOST_HOSTS:
+    if high - low >= MAX_HOSTS:
         raise _too_many()
     return [str(number).zfill(len(first)) for number in range(low, high + 1)]
 
@@ -96,12 +96,12 @@ def _bound(already: int, parts: list[list[str]]) -> None:
     count = 1
     for part in parts:
         count *= len(part)
-        if already + count > MOST_HOSTS:
+        if already + count > MAX_HOSTS:
             raise _too_many()
 
 
 def _too_many() -> Exception:
-    return refuse(f"more than {MOST_HOSTS:,} hosts", hint="check the range in the brackets")
+    return refuse(f"more than {MAX_HOSTS:,} hosts", hint="check the range in the brackets")
 
 
 def _check(hosts: list[str]) -> None:

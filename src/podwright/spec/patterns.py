@@ -10,15 +10,15 @@ import re._parser as parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
 from typing import Any
 
-MOST_UNBOUNDED = 2
-MOST_TIMES = 64
+MAX_UNBOUNDED = 2
+MAX_TIMES = 64
 """Repetitions up to a bound like this one count as bounded."""
 
 
 def backtracks(pattern: str) -> bool:
     """Return whether a search for a pattern may take long on a line that somebody made for it."""
     repeats = list(_repeats(parser.parse(pattern), inside=False))
-    return len(repeats) > MOST_UNBOUNDED or any(repeats)
+    return len(repeats) > MAX_UNBOUNDED or any(repeats)
 
 
 def _repeats(parts: Any, inside: bool) -> Iterator[bool]:
@@ -27,7 +27,7 @@ def _repeats(parts: Any, inside: bool) -> Iterator[bool]:
         name = str(kind)
         if name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             _, most, repeated = value
-            unbounded = most is parser.MAXREPEAT or int(most) > MOST_TIMES
+            unbounded = most is parser.MAXREPEAT or int(most) > MAX_TIMES
             if unbounded:
                 yield inside or _chooses(repeated)
             yield from _repeats(repeated, inside or unbounded)

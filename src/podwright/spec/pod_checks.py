@@ -10,7 +10,7 @@ from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.problems import Refusal, short
 
 # Looking for a close match among all hosts of a large pod would take seconds.
-MOST_COMPARED = 1000
+MAX_COMPARED = 1000
 
 Tree = dict[str, Any]
 Found = Iterator[Finding]
@@ -42,7 +42,7 @@ def schedulers(tree: Tree) -> Found:
         if "hosts" not in entry and len(entries) > 1:
             yield Finding(path, "is missing", "with several schedulers each one says which hosts it has")
         if strange and pod:
-            close = near(strange[0], pod[:MOST_COMPARED])
+            close = near(strange[0], pod[:MAX_COMPARED])
             hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
             yield Finding(path, f"{_list(strange)} not in the pod", hint)
         if both:
@@ -118,7 +118,7 @@ def roles(tree: Tree) -> Found:
         pod += _hosts(group)
     for role, host in given.items():
         if pod and isinstance(host, str) and host not in pod:
-            close = near(host, pod[:MOST_COMPARED])
+            close = near(host, pod[:MAX_COMPARED])
             hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
             yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
 

@@ -26,7 +26,7 @@ from podwright.spec.quantity import (
     speed_gbps,
 )
 
-MOST_COUNTED = 1_000_000
+MAX_COUNTED = 1_000_000
 RESULT_HINT = "write it like `loss[ =:]+([0-9.eE+-]+)`"
 
 
@@ -90,8 +90,8 @@ def _whole(least: int) -> BeforeValidator:
     def validate(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise wrong(message, _unquote(value))
-        if value > MOST_COUNTED:
-            raise wrong(f"must be at most {MOST_COUNTED:,}")
+        if value > MAX_COUNTED:
+            raise wrong(f"must be at most {MAX_COUNTED:,}")
         return value
 
     return BeforeValidator(validate)

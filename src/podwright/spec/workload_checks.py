@@ -16,7 +16,7 @@ from podwright.spec.inputs import is_named, resolve_input
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 
-MOST_POINTS = 10_000
+MAX_POINTS = 10_000
 PATH_BYTES, NAME_BYTES = 4095, 255
 """What Linux takes at most."""
 OF_THE_NODE = ("HOME", "PATH", "TMPDIR")
@@ -116,8 +116,8 @@ def matrix(tree: Tree) -> Found:
         for index, value in enumerate(values):
             if any(value == other and type(value) is type(other) for other in values[:index]):
                 yield Finding(("matrix", name, index), f"{short(str(value))} is there twice", "name each value once")
-    if math.prod(len(values) or 1 for values in axes.values()) > MOST_POINTS:
-        yield Finding(("matrix",), f"has more than {MOST_POINTS:,} combinations", "split it into several workloads")
+    if math.prod(len(values) or 1 for values in axes.values()) > MAX_POINTS:
+        yield Finding(("matrix",), f"has more than {MAX_POINTS:,} combinations", "split it into several workloads")
 
 
 def slurm_options(tree: Tree) -> Found:

@@ -22,8 +22,8 @@ from podwright.spec.syntax import syntax_problems
 Path = tuple[str | int, ...]
 
 DEEPEST = 32
-MOST_VALUES = 50_000
-MOST_PROBLEMS = 50
+MAX_VALUES = 50_000
+MAX_PROBLEMS = 50
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Any = Resolver()
@@ -141,11 +141,11 @@ class _Builder:
 
     def _bound(self, event: Any) -> None:
         self._count += 1
-        if self._count > MOST_VALUES:
-            self._fail(event, f"the file holds more than {MOST_VALUES:,} values", "is this the right file?")
+        if self._count > MAX_VALUES:
+            self._fail(event, f"the file holds more than {MAX_VALUES:,} values", "is this the right file?")
         if len(self._stack) >= DEEPEST:
             self._fail(event, f"is nested deeper than {DEEPEST} levels", "is this the right file?")
-        if len(self.document.problems) >= MOST_PROBLEMS:
+        if len(self.document.problems) >= MAX_PROBLEMS:
             self._fail(event, "too many problems to go on", "fix these first")
 
     def _node(self, event: Any) -> None:

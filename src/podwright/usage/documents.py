@@ -11,7 +11,7 @@ from podwright.usage.gather import TargetQueue, TargetWaste
 from podwright.usage.waste import JobUse, Use
 
 if TYPE_CHECKING:
-    from podwright.analysis.costs import Price
+    from podwright.costs.ownership import Price
 
 
 def queue_document(queue: TargetQueue) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from podwright.engines.usage import Allocation
-from podwright.pilot.sensors import is_of
+from podwright.pilot.metrics import is_of
 from podwright.runs.events import Sample
 
 HOUR_S = 3600.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from benchmarks.compare_rule import COUNTS, FEW, LEAST_SAME, MOST_DIFFERENT, SPREADS, simulate
+from benchmarks.compare_rule import COUNTS, FEW, MAX_DIFFERENT, MIN_SAME, SPREADS, simulate
 from podwright.analysis.bootstrap import DRAWS, median_draws, median_interval, ratio_draws
 from podwright.analysis.comparison import compare, needed_samples
 from podwright.analysis.rank_test import rank_test
@@ -149,11 +149,11 @@ def test_the_rule_keeps_its_word(count: int) -> None:
     Few pairs happen to have enough where the spread is wide: those count in the sum over all spreads.
     """
     rows = [simulate(count, spread) for spread in SPREADS]
-    assert all(row.share_different <= MOST_DIFFERENT for row in rows), rows
-    assert sum(row.same_of_enough for row in rows) >= LEAST_SAME * sum(row.enough for row in rows)
+    assert all(row.share_different <= MAX_DIFFERENT for row in rows), rows
+    assert sum(row.same_of_enough for row in rows) >= MIN_SAME * sum(row.enough for row in rows)
     for row in rows:
-        assert row.enough < FEW or row.same_of_enough >= LEAST_SAME * row.enough
-        assert row.same_of_renewed >= LEAST_SAME * row.renewed
+        assert row.enough < FEW or row.same_of_enough >= MIN_SAME * row.enough
+        assert row.same_of_renewed >= MIN_SAME * row.renewed
 
 
 def test_ratios_come_in_order() -> None:

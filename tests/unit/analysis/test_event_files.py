@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.analysis.event_files import MOST_RECORD_BYTES, Scalar, crc32c, scalars
-from podwright.analysis.event_folder import beside, told_by_event_files
-from podwright.analysis.told import CurvePoint, Told
+from podwright.analysis.event_files import MAX_RECORD_BYTES, Scalar, crc32c, scalars
+from podwright.analysis.reported import CurvePoint, Told
+from podwright.reading.event_folder import beside, told_by_event_files
 from tests.fixtures.tensorboard import HEAD, field, record, simple, tensor
 
 # Not by our own encoder: the length and its checksum that files of TensorBoard begin with.
@@ -35,7 +35,7 @@ def test_scalars_of_both_forms() -> None:
 
 
 def test_a_large_record_is_passed_over() -> None:
-    data = record(bytes(MOST_RECORD_BYTES + 1)) + simple(2.0, 1, "loss", 0.5)
+    data = record(bytes(MAX_RECORD_BYTES + 1)) + simple(2.0, 1, "loss", 0.5)
     assert [scalar.tag for scalar in scalars(io.BytesIO(data))] == ["loss"]
 
 

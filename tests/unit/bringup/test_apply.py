@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.ansible import INVENTORY
-from podwright.bringup.apply import ApplyProgress, HostCount, PlaybookRun, alone, run
-from podwright.bringup.faults import Fault, reason_of
+from podwright.bringup.apply.ansible import INVENTORY
+from podwright.bringup.apply.faults import Fault, reason_of
+from podwright.bringup.apply.playbook import ApplyProgress, HostCount, PlaybookRun, alone, run
 from tests.fixtures.sshd import ssh_config
 
 __all__ = ["ssh_config"]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup import look
-from podwright.bringup.drift import changes, diff, drifts, status_of
-from podwright.bringup.host import HostFile, HostFolder, HostPlan, Step
-from podwright.bringup.observe import question
+from podwright.bringup.apply.drift import changes, diff, drifts, status_of
+from podwright.bringup.apply.observe import question
+from podwright.bringup.on_host import inspect_host
+from podwright.bringup.plan.host import HostFile, HostFolder, HostPlan, Step
 from podwright.spec.hardware import NodeModel
 from podwright.spec.problems import refuse
 
@@ -37,7 +37,7 @@ def plan_of(folder: Path, text: str) -> HostPlan:
 
 def seen(plan: HostPlan, links: Sequence[str] = ()) -> dict[str, Any]:
     """Asks this machine as a host is asked: the program's text, the question on standard input."""
-    program = Path(look.__file__).read_text()
+    program = Path(inspect_host.__file__).read_text()
     asked = json.dumps(question(plan, links, show=True))
     done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
@@ -99,10 +99,10 @@ def test_packages_services_and_gpus_are_compared() -> None:
 
 def test_a_package_of_another_release_is_lacking_and_named() -> None:
     """dpkg is on this machine, of whatever version."""
-    version = str(look.packages(["dpkg"])["dpkg"])
+    version = str(inspect_host.packages(["dpkg"])["dpkg"])
     for release, others in ((version[:3], []), ("0.7", ["dpkg"])):
         plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("dpkg",), releases={"dpkg": release})})
-        assert look.lacking({"dpkg": version}, plan.releases()) == others
+        assert inspect_host.lacking({"dpkg": version}, plan.releases()) == others
         rows = [(drift.what, drift.expected, drift.found) for drift in drifts(plan, seen(plan), {})]
         assert rows == [(f"package {name}", release, version) for name in others]
 
@@ -125,7 +125,7 @@ def test_a_link_that_is_down_or_slow_is_found(
         port.mkdir(parents=True)
         (port / "state").write_text(state)
         (port / "rate").write_text(rate)
-    links = {"mlx5_0": look.link("mlx5_0", str(tmp_path))}
+    links = {"mlx5_0": inspect_host.link("mlx5_0", str(tmp_path))}
     model = NodeModel.model_validate({"nics": [{"name": "mlx5_0", "kind": "compute", "speed": "400Gb/s"}]})
     plan = HostPlan("n1", "10.0.0.1")
     rows = drifts(plan, {**seen(plan), "links": links}, {}, model)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup import give, look
+from podwright.bringup.on_host import apply_step, inspect_host
 
 
 def rights(path: Path, mode: str = "0644", **more: Any) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def rights(path: Path, mode: str = "0644", **more: Any) -> dict[str, Any]:
 
 def given(folders: list[dict[str, Any]], files: list[tuple[dict[str, Any], str]]) -> subprocess.CompletedProcess[str]:
     """Runs the program as a host does."""
-    command = [sys.executable, "-c", Path(give.__file__).read_text(), "files"]
+    command = [sys.executable, "-c", Path(apply_step.__file__).read_text(), "files"]
     wanted = json.dumps({"folders": folders, "files": files})
     return subprocess.run(command, input=wanted, capture_output=True, text=True, check=False)
 
@@ -34,8 +34,8 @@ def test_folders_and_files_are_as_wanted_and_a_look_says_so(tmp_path: Path) -> N
     assert (done.returncode, json.loads(done.stdout)) == (0, [str(folder), str(file)]), done.stderr
     digest = "sha256 is looked at below"
     wanted = {str(folder): {"digest": "", **{k: v for k, v in rights(folder, "0700").items() if k != "path"}}}
-    assert look.differing(wanted) == []
-    assert look.differing({str(file): {**wanted[str(folder)], "digest": digest}}) == [str(file)]
+    assert inspect_host.differing(wanted) == []
+    assert inspect_host.differing({str(file): {**wanted[str(folder)], "digest": digest}}) == [str(file)]
     assert (file.read_text(), oct(file.stat().st_mode & 0o777)) == ("text\n", "0o640")
 
 
@@ -71,7 +71,7 @@ esac"""
     for name, text in {"systemctl": '[ "$1" != restart ]', "journalctl": journal}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    command = [sys.executable, "-c", Path(give.__file__).read_text(), "services"]
+    command = [sys.executable, "-c", Path(apply_step.__file__).read_text(), "services"]
     wanted = json.dumps({"services": [service], "restarts": [service], "starts": [], "started_with": {}})
     environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(command, env=environ, input=wanted, capture_output=True, text=True, check=False)
@@ -84,10 +84,10 @@ def test_who_holds_the_lock_of_packages_is_named(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        holders = look.lock_holder([str(lock)])
+        holders = inspect_host.lock_holder([str(lock)])
         holder.communicate(b"\n")
     assert holders.startswith(f"{lock} is held by process {holder.pid} ({sys.executable}")
-    assert look.lock_holder([str(lock), str(tmp_path / "none")]) == ""
+    assert inspect_host.lock_holder([str(lock), str(tmp_path / "none")]) == ""
 
 
 def test_lists_from_before_their_sources_are_old(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_lists_from_before_their_sources_are_old(tmp_path: Path) -> None:
     lists.mkdir()
     source.touch()
     os.utime(source, (1, 1))
-    assert look.age_of(str(lists), [str(source)]) < 3600
+    assert inspect_host.age_of(str(lists), [str(source)]) < 3600
     os.utime(source, (2**31, 2**31))
-    assert look.age_of(str(lists), [str(source)]) > 10**9
-    assert look.age_of(str(tmp_path / "none"), []) > 10**9
+    assert inspect_host.age_of(str(lists), [str(source)]) > 10**9
+    assert inspect_host.age_of(str(tmp_path / "none"), []) > 10**9

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup import ansible
-from podwright.bringup.host import HostFile, Step
-from podwright.bringup.known import known_text
-from podwright.bringup.plan import limited, plan
-from podwright.bringup.site import site_of, with_access
-from podwright.bringup.stages import STAGES
-from podwright.bringup.vault import environment, program, vault_of
+from podwright.bringup.apply import ansible
+from podwright.bringup.apply.known_pods import known_text
+from podwright.bringup.apply.vault import environment, program, vault_of
+from podwright.bringup.plan.host import HostFile, Step
+from podwright.bringup.plan.hosts import limited, plan
+from podwright.bringup.plan.site import site_of, with_access
+from podwright.bringup.plan.stages import STAGES
 from podwright.spec import Pod, Refusal, load_pod
 from tests.fixtures.hosts import told
 from tests.fixtures.sshd import IN_A_NAMESPACE
@@ -119,7 +119,7 @@ def test_no_secret_is_in_the_project_and_ansible_takes_it(tmp_path: Path) -> Non
     vault = vault_of(tmp_path / "home", pod.name)
     secrets = vault.fill(site_of(pod))
     texts = ansible.project_files(pod, plan(pod), secrets.revisions)
-    from podwright.bringup.apply import write_project
+    from podwright.bringup.apply.playbook import write_project
 
     write_project(tmp_path / "project", texts, vault.file)
     whole = b"".join(path.read_bytes() for path in (tmp_path / "project").rglob("*") if path.is_file())

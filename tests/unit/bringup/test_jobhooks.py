@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
-from podwright.bringup.jobhooks import SCRIPTS, Hooks, hooks_of, render, settings
+from podwright.bringup.plan.job_hooks import SCRIPTS, Hooks, hooks_of, render, settings
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "jobhooks"

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podwright.bringup.kubernetes import addons, kubeadm
-from podwright.bringup.kubernetes.charts import charts
-from podwright.bringup.kubernetes.containerd import config_text
-from podwright.bringup.plan import plan
-from podwright.bringup.site import Site, site_of
-from podwright.bringup.stages.kubernetes import chart_text
-from podwright.bringup.vault import Vault
+from podwright.bringup.apply.vault import Vault
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.kubernetes import addons, kubeadm
+from podwright.bringup.plan.kubernetes.charts import charts
+from podwright.bringup.plan.kubernetes.containerd import config_text
+from podwright.bringup.plan.site import Site, site_of
+from podwright.bringup.plan.stages.kubernetes import chart_text
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.spec import Refusal, load_pod
 from tests.fixtures.hosts import managed_pod, told

@@ -13,13 +13,13 @@ import jsonschema
 import pytest
 import yaml
 
-from podwright.bringup.answers import finish_lines
-from podwright.bringup.bootimage.recipe import image_command, recipe_files
-from podwright.bringup.bootscripts import boot_files
-from podwright.bringup.netboot import NetbootPlaces, dnsmasq_text, nginx_text
-from podwright.bringup.nodes import NodeState, node_states
-from podwright.bringup.plan import plan
-from podwright.bringup.site import Site, site_of
+from podwright.bringup.apply.boot_progress import NodeState, node_states
+from podwright.bringup.plan.boot_image.recipe import image_command, recipe_files
+from podwright.bringup.plan.boot_scripts import boot_files
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.installer_answers import finish_lines
+from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, nginx_text
+from podwright.bringup.plan.site import Site, site_of
 from podwright.spec import Refusal, load_pod
 from tests.fixtures.hosts import told
 from tests.fixtures.sshd import ssh_config

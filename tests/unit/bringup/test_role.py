@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup import ansible
-from podwright.bringup.apply import ApplyProgress, PlaybookRun, alone, run, write_project
-from podwright.bringup.host import HostCommand, HostFile, HostFolder, HostPlan, Step
-from podwright.bringup.plan import STEPS
-from podwright.bringup.site import site_of
-from podwright.bringup.vault import Vault
+from podwright.bringup.apply import ansible
+from podwright.bringup.apply.playbook import ApplyProgress, PlaybookRun, alone, run, write_project
+from podwright.bringup.apply.vault import Vault
+from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, HostPlan, Step
+from podwright.bringup.plan.hosts import STEPS
+from podwright.bringup.plan.site import site_of
 from podwright.spec import Pod
 from tests.fixtures.sshd import ssh_config
 

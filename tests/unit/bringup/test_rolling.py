@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.rolling import KubernetesDrain, SlurmDrain, batches, drain_of, split
-from podwright.bringup.site import site_of
+from podwright.bringup.apply.rolling import KubernetesDrain, SlurmDrain, batches, drain_of, split
+from podwright.bringup.plan.site import site_of
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
 

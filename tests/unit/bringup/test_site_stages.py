@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podwright.bringup import ansible
-from podwright.bringup.plan import plan
-from podwright.bringup.site import site_of
-from podwright.bringup.stages import base, mirror, nvidia, slurm, storage
+from podwright.bringup.apply import ansible
+from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.site import site_of
+from podwright.bringup.plan.stages import base, mirror, nvidia, slurm, storage
 from podwright.spec import Refusal, load_pod
 from podwright.spec.provisioning import NvidiaSettings
 from tests.fixtures.hosts import told

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.slurm import SlurmSite, render
+from podwright.bringup.plan.slurm import SlurmSite, render
 from podwright.lab.slurm.shape import SlurmLabShape
 from podwright.lab.slurm.site import site as lab_site
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.site import site_of
-from podwright.bringup.validate import ValidationCheck, at_least, checks, member, summary
+from podwright.bringup.apply.validate import ValidationCheck, at_least, checks, member, summary
+from podwright.bringup.plan.site import site_of
 from podwright.spec import load_pod
 from tests.paths import CASES
 

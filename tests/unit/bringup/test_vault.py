@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.site import Site, site_of
-from podwright.bringup.vault import Vault, names_for
+from podwright.bringup.apply.vault import Vault, names_for
+from podwright.bringup.plan.site import Site, site_of
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
 

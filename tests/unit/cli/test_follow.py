@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.commands.wait import wait_for
+from podwright.cli.commands.run.wait import wait_for
 from podwright.cli.terminal import follow, live
 from podwright.cli.terminal.program import ProgramOutput
 from podwright.cli.terminal.progress import Progress

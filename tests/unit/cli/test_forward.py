@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podwright import launch, spec
-from podwright.cli.commands.forward import ports_of
+from podwright.cli.commands.run.forward import ports_of
 from podwright.launch.forward import PortForward, expose
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal

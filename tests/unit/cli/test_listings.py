@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from podwright.cli.commands import show, top
+from podwright.cli.commands.look import show, top
 from podwright.cli.terminal import follow, listing, output
 from podwright.cli.terminal.progress import Progress
 from podwright.cli.terminal.status import machine_pieces

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.cli.commands import queue
+from podwright.cli.commands.look import queue
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
 from podwright.engines.usage import QueuedJob, partitions

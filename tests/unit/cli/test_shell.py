@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from podwright import launch, spec
-from podwright.cli.commands.shell import node_beside, rank_processes
+from podwright.cli.commands.run.shell import node_beside, rank_processes
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures import strangers

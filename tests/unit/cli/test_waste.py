@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.analysis.costs import Price
-from podwright.cli.commands import waste
+from podwright.cli.commands.look import waste
 from podwright.cli.main import main
+from podwright.costs.ownership import Price
 from podwright.engines.slurm.usage import parse_past
 from podwright.usage.documents import waste_document
 from podwright.usage.gather import TargetWaste

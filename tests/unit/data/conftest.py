@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podwright.cli.main import main
-from podwright.data.store import Store
+from podwright.data.catalog.store import Store
 from podwright.runs import Home
 from tests.fixtures.a2d2 import write_scenes
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from podwright.data.checksums import add_checksums
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
 from podwright.data.extra import need_packages
-from podwright.data.scan import scan
-from podwright.data.store import Store
+from podwright.data.policies.checksums import add_checksums
 from podwright.spec.problems import Refusal
 from tests.unit.data.conftest import Say
 

@@ -10,6 +10,9 @@ import duckdb
 import pytest
 
 from podwright.clients.clickhouse import ClickHouse, RowStream, ServerError
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.schema import vocabulary_of
+from podwright.data.catalog.store import Store, open_store
 from podwright.data.clickhouse.dialect import (
     DIALECTS,
     Dialect,
@@ -23,14 +26,11 @@ from podwright.data.clickhouse.dialect import (
 )
 from podwright.data.clickhouse.published import with_table
 from podwright.data.clickhouse.rows import rows_query, tab_separated
-from podwright.data.conditions import condition_of
-from podwright.data.filters import parse_filter
-from podwright.data.layouts import A2D2, PLAIN
-from podwright.data.scan import scan
-from podwright.data.schema import vocabulary_of
-from podwright.data.store import Store, open_store
-from podwright.data.tags import tag
+from podwright.data.policies.tags import tag
+from podwright.data.query.conditions import condition_of
+from podwright.data.tree.layouts import A2D2, PLAIN
 from podwright.spec.catalogs import parse_catalog
+from podwright.spec.filters import parse_filter
 from podwright.spec.problems import Refusal
 from tests.paths import CASES
 from tests.unit.data.conftest import Say

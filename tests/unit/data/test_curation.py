@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from podwright.data.curation import Curator, perceptual_hash
-from podwright.data.scan import scan
-from podwright.data.stats import count_labels
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.labels.stats import count_labels
+from podwright.data.policies.curation import Curator, perceptual_hash
 from tests.fixtures.a2d2 import write_frame
 from tests.unit.data.conftest import Say
 

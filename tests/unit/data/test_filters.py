@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.data.conditions import Condition, condition_of
-from podwright.data.filters import OPERATORS, Combined, Comparison, Filter, Negated, parse_filter
-from podwright.data.layouts import A2D2
-from podwright.data.schema import vocabulary_of
+from podwright.data.catalog.schema import vocabulary_of
+from podwright.data.query.conditions import Condition, condition_of
+from podwright.data.tree.layouts import A2D2
+from podwright.spec.filters import OPERATORS, Combined, Comparison, Filter, Negated, parse_filter
 from podwright.spec.problems import Refusal
 
 CLASSES = ["Car", "Pedestrian", "RD normal street"]

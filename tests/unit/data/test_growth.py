@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
-from podwright.data.scan import scan
-from podwright.data.store import Store
-from podwright.data.tags import put_tags
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies.tags import put_tags
 from tests.paths import ROOT
 
 DAY_S = 86400

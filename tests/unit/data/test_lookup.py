@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.data import bitmaps, lookup
-from podwright.data.conditions import Condition, condition_of
-from podwright.data.dataset import Dataset, _Part, open_dataset, source_of
-from podwright.data.files import CatalogFile
-from podwright.data.filters import Combined, Comparison, Filter, Negated
-from podwright.data.lookup import Lookup
-from podwright.data.scan import scan
-from podwright.data.stats import count_labels
-from podwright.data.store import Store
-from podwright.data.tags import tag
-from podwright.data.trigrams import BLOCK_ROWS, PathBlocks, terms_of
+from podwright.data.catalog.dataset import Dataset, _Part, open_dataset, source_of
+from podwright.data.catalog.files import CatalogFile
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.labels.stats import count_labels
+from podwright.data.policies.tags import tag
+from podwright.data.query import bitmaps, lookup
+from podwright.data.query.conditions import Condition, condition_of
+from podwright.data.query.lookup import Lookup
+from podwright.data.query.trigrams import BLOCK_ROWS, PathBlocks, terms_of
+from podwright.spec.filters import Combined, Comparison, Filter, Negated
 from tests.fixtures.a2d2 import write_scenes
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def test_sets_that_are_read_one_by_one_are_kept_as_they_are(counted: Dataset) ->
 
 
 def test_more_sets_are_read_than_are_kept(counted: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_MOST_KEPT", 2)
+    monkeypatch.setattr(lookup, "_MAX_KEPT", 2)
     asking = Lookup(counted.connection, "part0", 2400)
     for text in ("left_00000007", "right_00000007", "left_00000007"):
         condition = counted.condition(f"path~{text}")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.data.frames import SHOWN
-from podwright.data.selections import load
-from podwright.data.store import Store
+from podwright.data.catalog.store import Store
+from podwright.data.selecting.frames import SHOWN
+from podwright.data.selecting.selections import load
 from podwright.report.selection import render_selection
 from tests.fixtures.a2d2 import write_scenes
 from tests.unit.data.conftest import Say

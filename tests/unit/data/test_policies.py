@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from podwright.data import policies, policy_runs
-from podwright.data.policies import PolicyFolder
-from podwright.data.scan import scan
-from podwright.data.store import Store
-from podwright.data.tags import tag
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies import policies, runs
+from podwright.data.policies.policies import PolicyFolder
+from podwright.data.policies.tags import tag
 from tests.unit.data.conftest import Say
 
 AGENT = """
@@ -183,8 +183,8 @@ def test_a_policy_is_paused_between_batches_and_goes_on(ask: Say, scanned: Store
 PAUSE = """
 import sys
 from pathlib import Path
-from podwright.data import policy_runs
-from podwright.data.store import Store
+from podwright.data.policies import runs as policy_runs
+from podwright.data.catalog.store import Store
 policy_runs.pause(Store(Path(sys.argv[1])), "p")
 """
 
@@ -199,7 +199,7 @@ def test_run_due_runs_those_whose_time_has_come(ask: Say, tell: Say, scanned: St
     folder = PolicyFolder(scanned, "p")
     folder.change(last_at=time.time() - 3601)
     assert policies.due(scanned) == ["p"]
-    policy_runs.pause(scanned, "p")
+    runs.pause(scanned, "p")
     assert policies.due(scanned) == []
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from podwright.data import rescan as rescanning
-from podwright.data.dataset import open_dataset
-from podwright.data.rescan import rescan
-from podwright.data.scan import scan
-from podwright.data.store import Store
-from podwright.data.tags import tag
-from podwright.data.watch import Changes, Watch
+from podwright.data.catalog import rescan as rescanning
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.rescan import rescan
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
+from podwright.data.policies.tags import tag
+from podwright.data.tree.watch import Changes, Watch
 from tests.unit.data.conftest import Say
 
 
@@ -131,7 +131,7 @@ def test_lost_events_are_said(tree: Path) -> None:
 
 
 def test_watching_publishes_what_changes_until_it_is_stopped(tell: Say, store: Store, tree: Path) -> None:
-    from podwright.data.watching import watch_dataset
+    from podwright.data.catalog.watching import watch_dataset
 
     scan(store, tree, "a2d2")
     over = threading.Event()

@@ -11,14 +11,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from podwright.data import walk, walk_folders
-from podwright.data.dataset import open_dataset
-from podwright.data.layouts import A2D2
-from podwright.data.scan import scan
-from podwright.data.schema import build_statements
-from podwright.data.staging import Staging
-from podwright.data.store import Store
-from podwright.data.walk_folders import FIELDS
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.schema import build_statements
+from podwright.data.catalog.staging import Staging
+from podwright.data.catalog.store import Store
+from podwright.data.tree import walk, walk_folders
+from podwright.data.tree.layouts import A2D2
+from podwright.data.tree.walk_folders import FIELDS
 from podwright.spec.problems import Refusal
 from tests.unit.data.conftest import Say
 

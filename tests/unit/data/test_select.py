@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from podwright.data import choose
-from podwright.data.store import Store
+from podwright.data.catalog.store import Store
+from podwright.data.selecting import choose
 from tests.fixtures.a2d2 import write_frame, write_scenes
 from tests.fixtures.run_folder import Shape, write_run
 from tests.unit.data.conftest import Say

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.data.scan import scan
-from podwright.data.store import Store
+from podwright.data.catalog.scan import scan
+from podwright.data.catalog.store import Store
 from tests.unit.data.conftest import Say
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
 
-from podwright.data.classes import LabelClass, classes_of
-from podwright.data.layouts import A2D2
-from podwright.data.pixels import ColourTable
+from podwright.data.labels.classes import LabelClass, classes_of
+from podwright.data.labels.pixels import ColourTable
+from podwright.data.tree.layouts import A2D2
 from tests.fixtures.a2d2 import SIZE, label_image, write_frame
 from tests.paths import ROOT
 from tests.unit.data.conftest import Say
@@ -38,7 +38,7 @@ def test_a2d2_has_38_classes_in_its_order() -> None:
 
 
 def test_the_program_and_the_catalog_have_the_same_classes() -> None:
-    ours = ROOT / "src" / "podwright" / "data" / "a2d2_classes.csv"
+    ours = ROOT / "src" / "podwright" / "data" / "labels" / "a2d2_classes.csv"
     assert ours.read_bytes() == (ROOT / "programs" / "segmentation" / "classes.csv").read_bytes()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podwright.bringup.slurm import SlurmSite, render
+from podwright.bringup.plan.slurm import SlurmSite, render
 from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.plan import Design, design_pod
 from podwright.design.topology import Topology, topology_conf, topology_of, tree_switches, unit_size

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.mirror import STATE, TOO_LARGE, Mirror, Piece, Trees, read_piece
-from podwright.pilot import mirror as far
+from podwright.pilot.carry import mirror as far
 from podwright.pilot.protocol import GROWING_BYTES, SERIES_BYTES, field_lines
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -362,9 +362,9 @@ def test_what_is_no_plain_file_is_left_out_by_name(sides: Sides, tmp_path: Path)
 
 def test_what_is_left_out_is_named_up_to_a_number(sides: Sides) -> None:
     (sides.there / "results").mkdir()
-    for number in range(far.MOST_ODD + 5):
+    for number in range(far.MAX_ODD + 5):
         (sides.there / "results" / f"{number:04d}").symlink_to("nowhere")
-    assert len(sides.exchange(names=("results",))["toy-2222"]) == far.MOST_ODD
+    assert len(sides.exchange(names=("results",))["toy-2222"]) == far.MAX_ODD
 
 
 @pytest.mark.parametrize("odd", ["\x1b[2J", 5, None, ["a link"], {"a": 1}])

@@ -15,7 +15,7 @@ import pytest
 from podwright.engines import payload
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
-from podwright.pilot.setup import SetupFailed, unpack
+from podwright.pilot.ranks.setup import SetupFailed, unpack
 from podwright.spec.problems import Refusal
 
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_made_is_refused(wanted: SlurmLabShape, words: str) -> No
     assert str(caught.value).splitlines()[0] == words
 
 
-@given(st.integers(1, shape.MOST_NODES))
+@given(st.integers(1, shape.MAX_NODES))
 def test_no_address_is_given_twice(nodes: int) -> None:
     given_out = addresses(SlurmLabShape(nodes=nodes).hosts())
     assert len(set(given_out.values())) == nodes + 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import podwright
-from podwright.analysis.gather import gather
+from podwright.reading.run_data import gather
 from tests.fixtures.tensorboard import HEAD, simple
 
 PROGRAM = """\
@@ -50,7 +50,7 @@ def test_told_values_come_first_then_event_files_then_guesses(ended: podwright.R
 
 
 def test_show_says_where_they_come_from(ended: podwright.Run) -> None:
-    from podwright.cli.commands.show_folder import happened
+    from podwright.cli.commands.look.show_folder import happened
 
     facts = dict(happened(ended.folder, [], is_explained=False))
     read = facts["read"].splitlines()

@@ -15,7 +15,7 @@ import pytest
 
 from podwright.engines.frames import assemble
 from podwright.engines.mirror import Mirror, Trees
-from podwright.pilot import mirror as far
+from podwright.pilot.carry import mirror as far
 from podwright.pilot.protocol import Frame, encode_frame
 from podwright.runs import Home, RunFolder
 from tests.fixtures.bad_runs import BAD, add_run, bad_home, call, good_rows

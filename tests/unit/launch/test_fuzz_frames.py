@@ -20,7 +20,7 @@ from tests.unit.launch.test_fuzz import JUNK, check, seeds
 
 __all__ = ["bad_home"]
 
-MOST_BYTES = 2 << 20
+MAX_BYTES = 2 << 20
 """More than the greatest offset here that a node may send, and one piece; all others are far beyond."""
 
 
@@ -99,7 +99,7 @@ def test_frames_with_a_right_checksum_write_nowhere_else_and_no_more_than_they_m
         assemble([log], folder / "record")
         record = folder / "record"
         sizes = [path.stat().st_size for path in record.rglob("*") if path.is_file()]
-        assert max(sizes) < MOST_BYTES, "no offset is beyond what a node may send"
+        assert max(sizes) < MAX_BYTES, "no offset is beyond what a node may send"
         assert {path.name for path in record.iterdir()} <= {"n0.r0", "n9.r7"}
         assert outside(bad_home) == before
         if number % 20 == 0:

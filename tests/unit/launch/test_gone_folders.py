@@ -15,7 +15,7 @@ import pytest
 from podwright import launch
 from podwright.engines.local import LocalEngine
 from podwright.engines.local.engine import marked
-from podwright.pilot.paths import FolderWatch
+from podwright.pilot.system.paths import FolderWatch
 from podwright.runs import Home
 from tests.contract.sites import until
 from tests.fixtures.bad_runs import call

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from podwright.analysis.gather import gather
+from podwright.reading.run_data import gather
 from podwright.report.page import render_run
 from podwright.runs import Home
 from podwright.runs.seal import seal
 from tests.fixtures.bad_runs import add_run
 
 FEW, MANY = 1_000, 100_000
-MOST_KB = 40 << 10
+MAX_KB = 40 << 10
 """Of memory beyond what few take; version 0.1 took 150 MB."""
-MOST_PAGE_BYTES = 1 << 20
+MAX_PAGE_BYTES = 1 << 20
 PROGRAM = "import sys; from tests.unit.launch.test_many_results import look_at; look_at(*sys.argv[1:])"
 
 
@@ -69,6 +69,6 @@ def test_many_results_take_no_more_memory_than_few(
             opened.writelines(lines(home.folder(run_id).asked.created_at, count))
         looks.append(looked_at(home, run_id))
     few, many = looks
-    assert many["peak_kb"] - few["peak_kb"] < MOST_KB
-    assert many["page"] < MOST_PAGE_BYTES
+    assert many["peak_kb"] - few["peak_kb"] < MAX_KB
+    assert many["page"] < MAX_PAGE_BYTES
     assert sum(1 for value in home.folder("many-2222").series() if value.name == "loss") >= MANY

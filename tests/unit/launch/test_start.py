@@ -20,7 +20,7 @@ from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal, refuse
 from tests.fixtures.launching import Load
 
-start_module = import_module("podwright.launch.starting")  # the package has a function of that name
+start_module = import_module("podwright.launch.submission")  # the package has a function of that name
 SECRET = "tr0ub4dor-and-3"
 
 

@@ -13,7 +13,7 @@ from podwright import launch
 from podwright.engines.base import Status
 from podwright.engines.slurm import SlurmEngine
 from podwright.launch import pods
-from podwright.launch.session import MOST_ENGINES, POD_FILE, Session
+from podwright.launch.session import MAX_ENGINES, POD_FILE, Session
 from podwright.runs import Home
 from podwright.spec import Refusal
 from tests.fixtures.fake_engine import FakeEngine
@@ -84,7 +84,7 @@ def test_a_run_keeps_its_own_copy_of_the_pod(home: Home, file: Path) -> None:
 
 
 def test_a_session_keeps_a_bounded_number_of_engines_and_closes_those_it_lets_go(home: Home) -> None:
-    made: dict[str, FakeEngine] = {f"t{i}": FakeEngine() for i in range(MOST_ENGINES + 2)}
+    made: dict[str, FakeEngine] = {f"t{i}": FakeEngine() for i in range(MAX_ENGINES + 2)}
     session = Session(home, engines={name: (lambda engine=engine: engine) for name, engine in made.items()})
     for name in made:
         assert session.target(name)[0] is made[name]

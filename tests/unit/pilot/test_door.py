@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.door import HELLO_BYTES, HELLO_S, Door
-from podwright.pilot.loop import Loop
+from podwright.pilot.system.listener import HELLO_BYTES, HELLO_S, Door
+from podwright.pilot.system.loop import Loop
 
 FILES = 64
 """Which give sixteen places beside those of nodes that are expected, and one address eight."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podwright.engines.payload import pilot_zip
-from podwright.pilot.ended import final_state, read_ended, write_ended
+from podwright.pilot.life.ended import final_state, read_ended, write_ended
 from tests.unit.pilot.made import ORDER
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import links
-from podwright.pilot.loop import Loop
-from podwright.pilot.nodedata import NodeData
-from podwright.pilot.place import NodePlace
+from podwright.pilot.data.node_data import NodeData
+from podwright.pilot.life import links
+from podwright.pilot.life.roles import Following
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
-from podwright.pilot.ranks import RankFailure
-from podwright.pilot.roles import Following
+from podwright.pilot.ranks.node_ranks import RankFailure
+from podwright.pilot.system.loop import Loop
+from podwright.pilot.system.node_index import NodePlace
 from tests.unit.pilot.made import ORDER
 
 ALONE = ("alone", {"why": "the leader on leader is gone; another is waited for"})
@@ -202,7 +202,7 @@ def test_a_node_that_is_refused_is_fenced(scene: Scene) -> None:
 
 def test_a_failure_whose_news_was_lost_is_told_again() -> None:
     """The node's side: what it told into a dead connection it tells anew."""
-    from podwright.pilot.node import Node
+    from podwright.pilot.life.node import Node
 
     node = Node.__new__(Node)
     node._data = NodeData(ORDER, None, None, None)  # type: ignore[arg-type]

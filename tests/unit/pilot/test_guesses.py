@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podwright.pilot.guesses import BURST_LINES, LineValues, Recogniser, guess
+from podwright.pilot.ranks.guesses import BURST_LINES, LineValues, Recogniser, guess
 
 
 @pytest.mark.parametrize(

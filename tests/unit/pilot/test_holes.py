@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.data import transfer
-from podwright.pilot.cache import Cache, NoRoom
-from podwright.pilot.holes import BLOCK_BYTES, end_file, write_piece
-from podwright.pilot.manifest import StagedInput, items_of
-from podwright.pilot.sources import SourceFile, fetch
+from podwright.data.policies import transfer
+from podwright.pilot.data.cache import Cache, NoRoom
+from podwright.pilot.data.manifest import StagedInput, items_of
+from podwright.pilot.data.sources import SourceFile, fetch
+from podwright.pilot.data.sparse import BLOCK_BYTES, end_file, write_piece
 from tests.fixtures.counted import counted
 
 SIZE = 64 << 20

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.journal import Clock, Journal, JsonLines
 from podwright.pilot.protocol import rows_of
+from podwright.pilot.system.journal import Clock, Journal, JsonLines
 from tests.fixtures.hostile import NO_PLAIN_FILES
 
 
@@ -100,7 +100,7 @@ def test_whatever_the_error_lines_wait_and_what_is_given_up_is_told(
 
 FULL_THEN_FREE = """
 import resource, sys
-from podwright.pilot import journal
+from podwright.pilot.system import journal
 journal.KEPT_EVENTS = int(sys.argv[2])
 events = journal.Journal(sys.argv[1], 0, journal.Clock())
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.kept import STOPPED, wait_for
+from podwright.pilot.keeper.kept_run import STOPPED, wait_for
 
 
 class Turns:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.checkpoint import CheckpointWatch
-from podwright.pilot.leader import FAILURE_GRACE_S, SETTLE_S, Leader
-from podwright.pilot.lease import Leases
-from podwright.pilot.member import MOST_LOST
+from podwright.pilot.life.checkpoint import CheckpointWatch
+from podwright.pilot.life.leader import FAILURE_GRACE_S, SETTLE_S, Leader
+from podwright.pilot.life.lease import Leases
+from podwright.pilot.life.member import MAX_LOST
 from podwright.pilot.protocol import Order
 from tests.unit.pilot.made import ORDER
 
@@ -181,7 +181,7 @@ def test_an_older_copy_of_a_node_is_refused(crowd: Any) -> None:
     assert c.join(1, restart=1, instance="old") == "node 1 was replaced by a later copy"
 
 
-@pytest.mark.parametrize(("lost", "phase"), [(MOST_LOST, "run"), (MOST_LOST + 1, "end")])
+@pytest.mark.parametrize(("lost", "phase"), [(MAX_LOST, "run"), (MAX_LOST + 1, "end")])
 def test_a_node_that_is_lost_again_and_again_ends_the_run(crowd: Any, lost: int, phase: str) -> None:
     """Copies that gave their place back are not lost: it may be the hundredth all the same."""
     c = crowd()

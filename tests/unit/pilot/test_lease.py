@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.pilot.lease import STALE_S, Leases
+from podwright.pilot.life.lease import STALE_S, Leases
 
 CLAIMANT = """
 import sys
-from podwright.pilot.lease import Leases
+from podwright.pilot.life.lease import Leases
 leases = Leases(sys.argv[1], sys.argv[2])
 for line in sys.stdin:
     print(int(leases.claim((0, int(line)), {})), flush=True)

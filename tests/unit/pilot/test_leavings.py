@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import leavings
-from podwright.pilot.leavings import LATE_S, NAMED, Keeping
+from podwright.pilot.life import workdir
+from podwright.pilot.life.workdir import LATE_S, NAMED, Keeping
 
 
 class Work:
@@ -84,13 +84,13 @@ def test_another_file_system_gets_copies(work: Work, monkeypatch: pytest.MonkeyP
             rename(source, target)
         else:
             moves.append(source)
-            raise OSError(leavings.errno.EXDEV, "Invalid cross-device link")
+            raise OSError(workdir.errno.EXDEV, "Invalid cross-device link")
 
     keeping = work.keeping()
     path = work.write("out/tool", "weights")
     path.chmod(0o750)
     os.utime(path, (1000, 2000))
-    monkeypatch.setattr(leavings.os, "rename", across)
+    monkeypatch.setattr(workdir.os, "rename", across)
     assert work.end(keeping)["files"] == len(moves) == 1
     copy = (work.kept / "out" / "tool").stat()
     assert (copy.st_mode & 0o777, copy.st_mtime, path.exists()) == (0o750, 2000.0, True)

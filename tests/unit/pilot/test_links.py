@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot import links
-from podwright.pilot.door import HELLO_S, Door
-from podwright.pilot.links import Broken, Greeting, Link, connect
-from podwright.pilot.loop import Loop
+from podwright.pilot.life import links
+from podwright.pilot.life.links import Broken, Greeting, Link, connect
 from podwright.pilot.protocol import join_ports
+from podwright.pilot.system.listener import HELLO_S, Door
+from podwright.pilot.system.loop import Loop
 from tests.contract.sites import until
 
 TOKEN = b"token of the run"

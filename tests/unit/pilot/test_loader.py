@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.epochs import EpochOrder, Permutation, share
-from podwright.pilot.loader import Loader, SampleFolder
+from podwright.pilot.data.epochs import EpochOrder, Permutation, share
+from podwright.pilot.data.loader import Loader, SampleFolder
 
 LENGTHS = st.integers(1, 400)
 SEEDS = st.integers(0, 2**32)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.logs import LINE_BYTES, TAIL_LINES, BoundedFile, NodeLog, RankLog
 from podwright.pilot.masking import Masker
+from podwright.pilot.ranks.logs import LINE_BYTES, TAIL_LINES, BoundedFile, NodeLog, RankLog
 
 
 def log_in(folder: Path, limit_bytes: int = 1 << 20, secrets: tuple[str, ...] = ()) -> NodeLog:

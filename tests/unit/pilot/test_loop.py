@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podwright.pilot.loop import WATCHED, Loop
+from podwright.pilot.system.loop import WATCHED, Loop
 
 
 @pytest.fixture

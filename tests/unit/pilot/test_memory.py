@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.pilot import cgroup
-from podwright.pilot.memory import MemoryGroup, MemoryLimit, proportional_bytes, resident_bytes
+from podwright.pilot.ranks.memory_limit import MemoryGroup, MemoryLimit, proportional_bytes, resident_bytes
+from podwright.pilot.sensors import cgroup
 
 MIB = 1 << 20
 

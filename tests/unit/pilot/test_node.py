@@ -14,7 +14,7 @@ import pytest
 
 from podwright.engines.payload import pilot_zip
 from podwright.launch.failures import last_stack
-from podwright.pilot.lease import Leases
+from podwright.pilot.life.lease import Leases
 from podwright.pilot.protocol import EXIT_FAILED, EXIT_FENCED, EXIT_STOPPED, rows_of
 from tests.unit.pilot.made import ORDER
 from tests.unit.runs.made import parsed

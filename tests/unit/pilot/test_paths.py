@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.pilot.paths import make_private
+from podwright.pilot.system.paths import make_private
 
 
 @pytest.fixture(autouse=True)

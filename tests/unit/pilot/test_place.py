@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from podwright.pilot.place import NodePlace, find_place
-from podwright.pilot.ranknumber import find_rank
+from podwright.pilot.ranks.rank_number import find_rank
+from podwright.pilot.system.node_index import NodePlace, find_place
 
 PLACES = [
     (

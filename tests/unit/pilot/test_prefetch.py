@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from podwright.engines.payload import pilot_zip
-from podwright.pilot.manifest import pack_manifest
+from podwright.pilot.data.manifest import pack_manifest
 from podwright.pilot.protocol import EXIT_FAILED, EXIT_STOPPED, Order
 from tests.contract.sites import until
 from tests.fixtures.counted import CountedServer, counted

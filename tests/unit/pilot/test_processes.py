@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from podwright.pilot.processes import descendants, exit_facts, signal_name
+from podwright.pilot.system.processes import descendants, exit_facts, signal_name
 
 KEEPER = """
 import json, os, signal, subprocess, sys
-from podwright.pilot.prctl import adopt_orphans
-from podwright.pilot.processes import descendants, kill_tree, reap
+from podwright.pilot.system.prctl import adopt_orphans
+from podwright.pilot.system.processes import descendants, kill_tree, reap
 adopt_orphans()
 daemon = "import os, signal, sys, time\\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\\n" \\
     "os.setsid()\\nif os.fork(): os._exit(0)\\nprint(os.getpid(), flush=True)\\ntime.sleep(600)"
@@ -42,7 +42,7 @@ def test_a_daemon_that_left_its_session_is_killed_and_who_is_spared_stays() -> N
 
 DYING = """
 import os, sys, time
-from podwright.pilot.prctl import die_with_parent
+from podwright.pilot.system.prctl import die_with_parent
 die_with_parent(int(sys.argv[1]))
 print("alive", flush=True)
 time.sleep(600)
@@ -72,7 +72,7 @@ def test_this_process_has_no_strangers_beneath_it() -> None:
 
 NONE_BENEATH = """
 import os
-from podwright.pilot import processes
+from podwright.pilot.system import processes
 processes._parents = None  # nobody may look at all processes of the machine
 print(processes.kill_tree(os.getpid()))
 """

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.logs import NodeLog
-from podwright.pilot.loop import Loop
 from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import RANK_NAMES
-from podwright.pilot.ranknumber import OWN_RANK
-from podwright.pilot.ranks import Ranks
-from podwright.pilot.shim import RankOrder
+from podwright.pilot.ranks.logs import NodeLog
+from podwright.pilot.ranks.node_ranks import Ranks
+from podwright.pilot.ranks.rank_number import OWN_RANK
+from podwright.pilot.ranks.shim import RankOrder
+from podwright.pilot.system.loop import Loop
 from tests.unit.pilot.made import ORDER
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.guesses import Recogniser
-from podwright.pilot.journal import Journal
 from podwright.pilot.protocol import rows_of, series_name
-from podwright.pilot.results import MOST_NAMES, Results
+from podwright.pilot.ranks.guesses import Recogniser
+from podwright.pilot.ranks.results import MAX_NAMES, Results
+from podwright.pilot.system.journal import Journal
 
 START = 1_700_000_000.0
 GOAL = {"metric": "loss", "at_most": 0.5}
@@ -139,11 +139,11 @@ def test_a_series_never_outgrows_its_bound(tmp_path: Path) -> None:
 
 
 def test_names_without_end_are_bounded_and_it_is_said_once(told: Told) -> None:
-    for i in range(3 * MOST_NAMES):
+    for i in range(3 * MAX_NAMES):
         told.tell(i / 1e6, **{f"loss_{i}": 1.0, "x" * 300: 2.0})
     told.results.end(0)
     names = {name for _, values in told.values() for name in values}
-    assert len(names) == MOST_NAMES
+    assert len(names) == MAX_NAMES
     assert len(told.events("thinned")) == 1
 
 

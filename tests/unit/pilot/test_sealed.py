@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.pilot import sealed
-from podwright.pilot.sealed import Program, own_program, path_of, seal
+from podwright.pilot.system import sealed
+from podwright.pilot.system.sealed import Program, own_program, path_of, seal
 
 
 def test_nobody_can_write_it() -> None:

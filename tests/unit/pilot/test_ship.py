@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from podwright.engines.frames import assemble
+from podwright.pilot.carry.ship import RESERVE_BYTES, Shipper
 from podwright.pilot.protocol import rows_of, series_name
-from podwright.pilot.ship import RESERVE_BYTES, Shipper
 from tests.unit.pilot.made import ORDER
 
 MIB = 1 << 20

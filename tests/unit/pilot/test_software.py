@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podwright.pilot.software import software
+from podwright.pilot.ranks.software import software
 
 
 def install(folder: Path, *names: str, cuda: str = "") -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.pilot import sources
-from podwright.pilot.sources import SourceFailed, SourceFile, fetch, look, s3_request
+from podwright.pilot.data import sources
+from podwright.pilot.data.sources import SourceFailed, SourceFile, fetch, look, s3_request
 from tests.fixtures.counted import CountedServer, counted
 
 DATA = bytes(range(256)) * 20_000
@@ -42,7 +42,7 @@ def test_a_server_that_stays_busy_is_given_up(server: CountedServer) -> None:
     server.busy = 1000
     with pytest.raises(SourceFailed, match="503"):
         read(f"{server.address}/a%20b.bin")
-    assert len(server.requests) == sources.MOST_TRIES
+    assert len(server.requests) == sources.MAX_TRIES
 
 
 def test_a_file_that_is_not_there_is_not_asked_for_again(server: CountedServer) -> None:

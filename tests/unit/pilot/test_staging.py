@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.cache import SEALED_NS, STALE_S, Cache
-from podwright.pilot.loop import Loop
-from podwright.pilot.manifest import StagedInput
-from podwright.pilot.peers import PeerAddress, PeerServer
-from podwright.pilot.staging import StagePlace, Stager
+from podwright.pilot.data.cache import SEALED_NS, STALE_S, Cache
+from podwright.pilot.data.manifest import StagedInput
+from podwright.pilot.data.peers import PeerAddress, PeerServer
+from podwright.pilot.data.staging import StagePlace, Stager
+from podwright.pilot.system.loop import Loop
 from tests.fixtures.counted import CountedServer, counted
 
 TOKEN = b"token"
@@ -204,8 +204,8 @@ def test_what_is_not_what_was_chosen_is_not_kept(server: CountedServer, start: S
 
 
 def test_a_stranger_is_not_served(server: CountedServer, start: Start) -> None:
-    from podwright.pilot.links import Broken
-    from podwright.pilot.peers import Peer
+    from podwright.pilot.data.peers import Peer
+    from podwright.pilot.life.links import Broken
 
     (node,) = start(1, rows_of(server))
     assert stage([node]) == [None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.member import Member, suspect
+from podwright.pilot.life.member import Member, suspect
 
 # rank: [silent_s, share of a core, process state, step]; ranks 0 and 1 are on node 0, 2 and 3 on node 1
 CALM: dict[int, list[Any]] = {rank: [100.0, 0.5, "S", 40] for rank in range(4)}

@@ -16,7 +16,7 @@ from podwright.engines.payload import pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
 from podwright.pilot.protocol import EXIT_FAILED, RANK_NAMES, Order, rows_of
-from podwright.pilot.ranknumber import OWN_RANK
+from podwright.pilot.ranks.rank_number import OWN_RANK
 from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python
@@ -72,7 +72,9 @@ def test_it_holds_the_pilot_and_nothing_else() -> None:
     with zipfile.ZipFile(io.BytesIO(pilot_zip())) as archive:
         names = archive.namelist()
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    modules = [f"pilot/{path.name}" for path in sorted(folder.glob("*.py")) if path.name != "__main__.py"]
+    modules = [
+        f"pilot/{path.relative_to(folder)}" for path in sorted(folder.rglob("*.py")) if path.name != "__main__.py"
+    ]
     assert names == ["__main__.py", "__main__.pyc", "modules", *modules]
 
 

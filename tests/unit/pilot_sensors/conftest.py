@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.proc import Scope
-from podwright.pilot.sampler import Sampler
+from podwright.pilot.sensors.proc import Scope
+from podwright.pilot.sensors.sampler import Sampler
 from tests.paths import ROOT
 
 FAKE = ROOT / "tests" / "fakes" / "fakenvml.c"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(sys.argv[1]).parent))
 
-from pilot import sampler as sampling
-from pilot import sensors, topology
+from pilot import metrics
+from pilot.ranks import topology
+from pilot.sensors import sampler as sampling
 
 
 def main():
@@ -26,7 +27,7 @@ def main():
     sampler.close()
     facts = topology.merged(topology.discover(sys.argv[2], about["gpus"]), None)
     bound = topology.binding(facts, [gpu["index"] for gpu in about["gpus"]], 2, {0, 1})
-    answer = {"about": about, "values": values, "events": events, "bound": bound, "table": sensors.METRICS}
+    answer = {"about": about, "values": values, "events": events, "bound": bound, "table": metrics.METRICS}
     print(json.dumps(answer, sort_keys=True))
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from podwright.pilot.gpus import choose
-from podwright.pilot.sensors import METRICS
+from podwright.pilot.metrics import METRICS
+from podwright.pilot.sensors.gpus import choose
 
 UUIDS = [f"GPU-{i:08x}-0000-0000-0000-000000000000" for i in (0xA0, 0xA1, 0xA2, 0xB0)]
 EVERYTHING = (

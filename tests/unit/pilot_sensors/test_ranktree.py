@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 
-from podwright.pilot.proc import Scope
+from podwright.pilot.sensors.proc import Scope
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from podwright.pilot.proc import Scope
-from podwright.pilot.sampler import Sampler, main
-from podwright.pilot.sensors import METRICS, is_of, metric_of
+from podwright.pilot.metrics import METRICS, is_of, metric_of
+from podwright.pilot.sensors.proc import Scope
+from podwright.pilot.sensors.sampler import Sampler, main
 
 
 def test_every_metric_has_a_row_with_unit_and_help():

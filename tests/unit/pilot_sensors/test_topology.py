@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.topology import binding, cpu_list, discover, merged, nic_env, places, rdma_report
+from podwright.pilot.ranks.topology import binding, cpu_list, discover, merged, nic_env, places, rdma_report
 
 # DGX A100: two sockets of four NUMA nodes with 16 cores of two threads; GPU pairs on nodes 3, 1, 7, 5.
 PAIR_NODES = (3, 1, 7, 5)

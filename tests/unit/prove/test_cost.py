@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from podwright import spec
-from podwright.analysis.costs import pod_costs, pod_price
 from podwright.analysis.energy import energy_of
-from podwright.analysis.run_costs import phases_of
 from podwright.cli.main import main
+from podwright.costs.ownership import pod_costs, pod_price
+from podwright.costs.prices import shipped_tables
+from podwright.costs.run_costs import phases_of
 from podwright.launch.cost import cost_of
-from podwright.prove.prices import shipped_tables
 from podwright.runs import Home
 from podwright.runs.events import Sample
 from tests.fixtures.repeats import Planted, asked_of, write_one, write_repeats

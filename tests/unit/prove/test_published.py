@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.analysis.mlperf_log import olympic_minutes
 from podwright.cli.main import main
-from podwright.prove.published import PublishedResult, published, select, stand
+from podwright.mlperf.log import olympic_minutes
+from podwright.mlperf.published import PublishedResult, published, select, stand
 
 DGX_1 = {"resnet": 115.22, "ssd": 22.36, "maskrcnn": 207.48, "gnmt": 20.55, "transformer": 20.34, "minigo": 27.39}
 """What NVIDIA published for one DGX-1 in round 0.6, in minutes."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from podwright.analysis.mlperf_log import entries_of, olympic_minutes, score_run
 from podwright.cli.main import main
+from podwright.mlperf.log import entries_of, olympic_minutes, score_run
 
 START_S = 1558570838.588
 

@@ -7,7 +7,7 @@ import pytest
 from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
 from podwright.analysis.curves import curves_of, thin
 from podwright.analysis.ranks import story_of
-from podwright.analysis.told import MOST_POINTS, CurvePoint, ToldTrack, summed_up
+from podwright.analysis.reported import MAX_POINTS, CurvePoint, ToldTrack, summed_up
 from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
 from podwright.report.timeline import lanes_of
@@ -79,14 +79,14 @@ def test_a_track_of_any_length_keeps_its_spikes_its_first_and_its_last_point_in_
             value = (9.0, -9.0)[i > 50_000]
         track.add(CurvePoint(float(i), None, value))
     points = track.points()
-    assert len(points) <= MOST_POINTS + 3
+    assert len(points) <= MAX_POINTS + 3
     assert [point.t for point in points] == sorted(point.t for point in points)
     assert (max(point.value for point in points), min(point.value for point in points)) == (9.0, -9.0)
     assert points[-1] == CurvePoint(99_999.0, None, 1.0 + 99_999 % 7)
 
 
 def test_a_short_track_keeps_every_point() -> None:
-    track, points = ToldTrack(), [CurvePoint(float(i), float(i), i % 5) for i in range(MOST_POINTS - 1)]
+    track, points = ToldTrack(), [CurvePoint(float(i), float(i), i % 5) for i in range(MAX_POINTS - 1)]
     for point in points:
         track.add(point)
     assert list(track.points()) == points

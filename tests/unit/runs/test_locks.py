@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podwright.runs.layout import point_id, point_ids
 from podwright.runs.locks import locked_text, try_lock
+from podwright.runs.points import point_id, point_ids
 
 
 def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:

@@ -230,29 +230,6 @@ def test_comprehensions_beside_each_other_pass() -> None:
     assert places(density.dense_comprehensions, {A: "x = f([b for b in a], {c for c in a if c})\n"}) == []
 
 
-BOUND = [
-    "one = 1",
-    "for found in rows: ...",
-    "def f(words): ...",
-    "x = [made for made in rows]",
-    "f(lambda told: 1)",
-    "with a as (b, one): ...",
-    "if (found := f()): ...",
-]
-
-
-@pytest.mark.parametrize("line", BOUND)
-def test_a_local_with_a_name_that_says_nothing_is_found(line: str) -> None:
-    findings = places(density.vague_locals, {A: f"{line}\n"})
-    assert len(findings) == 1
-    assert findings[0].endswith(line)
-
-
-@pytest.mark.parametrize("line", ["f(one=1)", "x.found = 2", "class C:\n    made: int\n    told = 1", "row = words"])
-def test_names_of_others_and_fields_are_no_locals(line: str) -> None:
-    assert places(density.vague_locals, {A: f"{line}\n"}) == []
-
-
 RUNS = "src/podwright/runs/a.py"
 
 

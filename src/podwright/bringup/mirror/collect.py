@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.bringup.mirror.archive import blob_path, referenced
-from podwright.bringup.plan import plan
+from podwright.bringup.plan.hosts import plan
 from podwright.clients import registry
 from podwright.clients.reasons import last_line
 from podwright.spec.problems import refuse

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     WriteReport = Callable[[list[Run]], Path]
 
-LEAST_PAUSE_S, MOST_PAUSE_S = 1.0, 5.0
+MIN_PAUSE_S, MAX_PAUSE_S = 1.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _follow_points(parent: Run, view: View) -> None:
         view.show(partial(points_picture, whole.state, points), _counts(points))
         # Asking about many points takes time; most of it shall be left to them.
         pause_s = 2 * (time.monotonic() - began)
-        time.sleep(max(LEAST_PAUSE_S, min(pause_s, MOST_PAUSE_S)))
+        time.sleep(max(MIN_PAUSE_S, min(pause_s, MAX_PAUSE_S)))
 
 
 def _point_line(point: Record) -> tuple[str, str]:

@@ -19,7 +19,7 @@ LATEST = 20
 def list_runs(choice: RunChoice | None = None, limit: int | None = LATEST, as_json: bool = False) -> None:
     """Ask each target once for all its runs and list them, newest last."""
     from podwright.launch import Session, recent
-    from podwright.launch.choice import ANY
+    from podwright.launch.run_filter import ANY
 
     choice = choice or ANY
     with Session.open() as session:

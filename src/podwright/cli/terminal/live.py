@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 10.0
 REDRAW_EVERY_S = 0.5
-MOST_NODES = 8
-MOST_COLUMNS = 160
-MOST_LINES = 500
+MAX_NODES = 8
+MAX_COLUMNS = 160
+MAX_LINES = 500
 """Of what came between two looks: a terminal shows no more, and a person reads less."""
 
 Draw = Callable[[int], Sequence[Line]]
@@ -134,9 +134,9 @@ class LiveView:
 
         if self._said is not None and not self._said.isatty():
             return write_lines(lines, self._said)
-        left_out = len(lines) - MOST_LINES
+        left_out = len(lines) - MAX_LINES
         if left_out > 0:
-            lines = [f"... {left_out} lines; `podwright logs` has them", *lines[-MOST_LINES:]]
+            lines = [f"... {left_out} lines; `podwright logs` has them", *lines[-MAX_LINES:]]
         if lines:
             shown = [output.foreign_line(line, sys.stderr) for line in lines]
             self._live.console.print(Text.from_ansi("\n".join(shown)), soft_wrap=True)
@@ -148,7 +148,7 @@ class LiveView:
         now = time.monotonic()
         if now < self._next:
             return
-        lines = draw(min(self._live.console.width, MOST_COLUMNS))
+        lines = draw(min(self._live.console.width, MAX_COLUMNS))
         self._next = now + REDRAW_EVERY_S
         if lines != self._drawn:
             self._drawn = lines
@@ -208,7 +208,7 @@ def picture(progress: Progress, elapsed_s: float | None, width: int) -> list[Lin
     nodes = [progress.nodes[number] for number in sorted(progress.nodes)]
     measured = [node for node in nodes if node.cpu or node.gpu]
     first = progress_line(progress, elapsed_s, width)
-    if len(measured) > MOST_NODES:
+    if len(measured) > MAX_NODES:
         return [first, *_summary(progress, measured, width)]
     return [first, *_node_lines(progress, measured, width)]
 

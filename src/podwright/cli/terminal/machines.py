@@ -96,7 +96,7 @@ class NodeView:
 
 def of_gpus(values: Mapping[str, float], metric: str) -> dict[str, float]:
     """Return the readings of a metric by GPU."""
-    from podwright.pilot.sensors import is_of
+    from podwright.pilot.metrics import is_of
 
     row = f"gpu.N.{metric}"
     return {name.split(".")[1]: value for name, value in values.items() if is_of(name, row)}

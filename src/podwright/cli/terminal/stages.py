@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.bringup.apply import ApplyProgress
+    from podwright.bringup.apply.playbook import ApplyProgress
 
 _CLEAR = "\r\x1b[K"
 

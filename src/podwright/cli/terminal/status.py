@@ -12,7 +12,7 @@ from podwright.cli.terminal.progress import Progress
 Piece = tuple[str, str]
 Line = list[Piece]
 
-LEAST_BAR, MOST_BAR = 6, 24
+MIN_BAR, MAX_BAR = 6, 24
 CLOCK_WIDTH = 7
 
 
@@ -40,8 +40,8 @@ def progress_line(progress: Progress, elapsed_s: float | None, width: int) -> Li
     if state == "pending":  # what an attempt before had come to is not where it is
         far, beside, share = progress.waiting_for(), "", None
     room = width - len(word) - len(clock) - 2
-    bar_width = min(MOST_BAR, room - len(far) - len(beside) - 3)
-    if share is None or bar_width < LEAST_BAR:
+    bar_width = min(MAX_BAR, room - len(far) - len(beside) - 3)
+    if share is None or bar_width < MIN_BAR:
         text = plain("  ".join(filter(None, (far, beside))))
         return [(word, state), (f"{clip(text, room):<{room}}  ", ""), (clock, "dim")]
     done, rest = figures.bar(share, bar_width)
@@ -59,7 +59,7 @@ def _beside(progress: Progress) -> str:
 
 def _needed(progress: Progress) -> str:
     """Return as much as the line of the progress needs, with a bar of some length."""
-    return " " * (WORD_WIDTH + CLOCK_WIDTH + LEAST_BAR + 5) + _far(progress) + _beside(progress)
+    return " " * (WORD_WIDTH + CLOCK_WIDTH + MIN_BAR + 5) + _far(progress) + _beside(progress)
 
 
 def machine_pieces(progress: Progress) -> Line:

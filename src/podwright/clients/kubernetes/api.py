@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from podwright.clients.kubernetes.kubeconfig import Entry
 from podwright.clients.kubernetes.names import MANAGER
 from podwright.clients.kubernetes.port import socket_of
-from podwright.clients.kubernetes.silence import BUDGET_S, LEAST_S, Silence
+from podwright.clients.kubernetes.silence import BUDGET_S, MIN_S, Silence
 from podwright.clients.kubernetes.websocket import CommandFailed, NotBegun, WebSocket
 from podwright.clients.reasons import connection_reason
 from podwright.spec.problems import Refusal, refuse
@@ -238,7 +238,7 @@ class Api:
     def _line(self) -> http.client.HTTPConnection:
         place = urlsplit(self.entry.server)
         host, port = place.hostname or "", place.port
-        greet_s = min(GREET_S, max(LEAST_S, self.silence.left_s()))
+        greet_s = min(GREET_S, max(MIN_S, self.silence.left_s()))
         if place.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=greet_s)
         proxy = self.entry.cluster.get("proxy-url")

@@ -45,16 +45,16 @@ USER = 1000
 """Of all processes, where nobody else decides it: an image that would run as root runs all the same."""
 SSH_PORT = 2222
 
-MOST_LOST, MOST_GIVEN_BACK = 20, 100
+MAX_LOST, MAX_GIVEN_BACK = 20, 100
 """How often the place of one node is filled anew; and how often nodes of a run of several may be given back, which must
 not use that up: Kubernetes counts both together."""
-MOST_STARTS = 500
+MAX_STARTS = 500
 """How often a node of several begins where the claim tells lost copies from those that were given back: there the
 leader ends a run that loses a node again and again, and this bounds only what never comes so far."""
 KEPT_S = 7 * 86400
 """Objects of a run that is over go after a week, so that nobody must clean up after a client that never came back."""
 UNREACHABLE_S = 30
-PIECE_BYTES, MOST_PIECES = 900 * 1024, 5
+PIECE_BYTES, MAX_PIECES = 900 * 1024, 5
 """Of the code, compressed: a ConfigMap holds one MiB."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 BUDGET_S = 8.0
 """One for each command, however many questions it has: a server that restarts is back within seconds."""
-LEAST_S = 1.0
+MIN_S = 1.0
 """That a question is given in any case, and between two questions to a server that was waited for long enough."""
 
 
@@ -18,7 +18,7 @@ class Silence:
         self.budget_s = budget_s
         self._clock = clock
         self._since: float | None = None
-        self._asked_at = -LEAST_S
+        self._asked_at = -MIN_S
 
     def begin(self, since: float) -> None:
         """Note that what was asked at this moment found no answer."""
@@ -47,4 +47,4 @@ class Silence:
 
     def rests(self) -> bool:
         """Return whether it was waited for long enough, and asked in vain a moment ago: nobody need ask again."""
-        return self.is_spent() and self._clock() - self._asked_at < LEAST_S
+        return self.is_spent() and self._clock() - self._asked_at < MIN_S

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from podwright.data.conditions import Condition, Field, Inverse, Joint, Test, Tests
-from podwright.data.layouts import Layout, sort_columns
-from podwright.data.schema import FIELDS
+from podwright.data.catalog.schema import FIELDS
+from podwright.data.query.conditions import Condition, Field, Inverse, Joint, Test, Tests
+from podwright.data.tree.layouts import Layout, sort_columns
 
 POINTER = "podwright_generations"
 """The table of what is published. A row in it is the switch: an INSERT of one row is atomic in every version."""

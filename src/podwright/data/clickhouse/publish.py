@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from podwright.clients.clickhouse import ClickHouse, ServerError
-from podwright.data import schema, sharing
-from podwright.data.classes import classes_of
+from podwright.data.catalog import schema, sharing
+from podwright.data.catalog.files import literal as path_literal
+from podwright.data.catalog.files import meta_of
+from podwright.data.catalog.store import Store
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import POINTER, Dialect, literal, name
 from podwright.data.clickhouse.rows import tab_separated
-from podwright.data.files import literal as path_literal
-from podwright.data.files import meta_of
-from podwright.data.layouts import layout_of
-from podwright.data.store import Store
+from podwright.data.labels.classes import classes_of
+from podwright.data.tree.layouts import layout_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:

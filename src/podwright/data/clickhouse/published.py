@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from podwright.clients.clickhouse import READ_ONLY, UNKNOWN_TABLE, Cell, ClickHouse, RowStream, ServerError
-from podwright.data import schema
+from podwright.data.catalog import schema
+from podwright.data.catalog.dataset import MAX_VALUES, Filtered, Match
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
 from podwright.data.clickhouse.publish import Publication, check_version, publications_of
-from podwright.data.conditions import Condition
-from podwright.data.dataset import MOST_VALUES, Filtered, Match
-from podwright.data.layouts import Layout, layout_of
-from podwright.data.paths import as_json, path_bytes, shown
-from podwright.data.samples import SampleMember
-from podwright.data.sql import MOST_ROWS, QueryRows
-from podwright.data.stats import MOST_NAMED, ClassShare, Statistics
+from podwright.data.labels.stats import MAX_NAMED, ClassShare, Statistics
+from podwright.data.query.conditions import Condition
+from podwright.data.query.sql import MAX_ROWS, QueryRows
+from podwright.data.selecting.samples import SampleMember
+from podwright.data.tree.layouts import Layout, layout_of
+from podwright.data.tree.paths import as_json, path_bytes, shown
 from podwright.spec.problems import Refusal, refuse, short
 
 _NUMBER = re.compile(r"U?Int\d+|Float\d+|Decimal.*")
@@ -68,9 +68,9 @@ class PublishedDataset(Filtered):
                 continue
             value = quoted(column.name)
             query = f"""SELECT {value}, count() FROM {self._table} WHERE {value} IS NOT NULL
-                GROUP BY {value} ORDER BY {value} LIMIT {MOST_VALUES + 1}"""
+                GROUP BY {value} ORDER BY {value} LIMIT {MAX_VALUES + 1}"""
             counts = {row[0]: row[1] for row in self._values(query)}
-            if len(counts) <= MOST_VALUES:
+            if len(counts) <= MAX_VALUES:
                 facets[column.name] = counts
         return facets
 
@@ -106,7 +106,7 @@ class PublishedDataset(Filtered):
 
     def _broken(self) -> Iterator[dict[str, str]]:
         query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, _why FROM {self._table}
-            WHERE _counted = 1 AND _why IS NOT NULL ORDER BY id LIMIT {MOST_NAMED}"""
+            WHERE _counted = 1 AND _why IS NOT NULL ORDER BY id LIMIT {MAX_NAMED}"""
         for row in self._values(query):
             yield {**as_json(row[2] + row[3], _raw(row)), "why": row[4]}
 
@@ -156,10 +156,10 @@ class PublishedDataset(Filtered):
         """Answer a query of the user's own, in which `files` is this dataset; the server lets it only read."""
         try:
             answer = self.server.ask(with_table(text, self._view), read_only=True)
-            rows = [_plain(answer, row) for row in islice(answer, MOST_ROWS + 1)]
+            rows = [_plain(answer, row) for row in islice(answer, MAX_ROWS + 1)]
         except ServerError as error:
             raise self._wrong_query(error) from None
-        return QueryRows([name for name, _ in answer.columns], rows[:MOST_ROWS], len(rows) > MOST_ROWS)
+        return QueryRows([name for name, _ in answer.columns], rows[:MAX_ROWS], len(rows) > MAX_ROWS)
 
     def _wrong_query(self, error: ServerError) -> Refusal:
         if error.code == READ_ONLY:

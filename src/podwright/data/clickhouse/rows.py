@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from podwright.data.layouts import Layout
-from podwright.data.schema import class_column, quoted
+from podwright.data.catalog.schema import class_column, quoted
+from podwright.data.tree.layouts import Layout
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

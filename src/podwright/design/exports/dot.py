@@ -12,7 +12,7 @@ from podwright.design.plan import Design
 
 TIERS = ("leaf", "spine", "core")
 # A tier with more switches than these has one box for each plane.
-MOST_BOXES = 12
+MAX_BOXES = 12
 
 
 def dot(design: Design, fabric: str) -> str:
@@ -41,7 +41,7 @@ def _boxes(design: Design, fabric: str) -> dict[str, str]:
     planes: dict[tuple[str, int], list[str]] = defaultdict(list)
     for number, switch in enumerate(switches):
         # A switch that is drawn alone has a key of its own.
-        plane = switch.plane if sizes[switch.tier] > MOST_BOXES else -number
+        plane = switch.plane if sizes[switch.tier] > MAX_BOXES else -number
         planes[(switch.tier, plane)].append(switch.name)
     for names in planes.values():
         boxes |= dict.fromkeys(names, _box(names, "switches"))
@@ -54,7 +54,7 @@ def _unit_boxes(design: Design) -> dict[str, str]:
     units = design.topology.units
     groups: dict[int, list[int]] = defaultdict(list)
     for number, unit in enumerate(units, 1):
-        group = unit.group or 0 if len(units) > MOST_BOXES else -number
+        group = unit.group or 0 if len(units) > MAX_BOXES else -number
         groups[group].append(number)
     boxes: dict[str, str] = {}
     for numbers in groups.values():

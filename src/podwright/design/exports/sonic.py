@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from podwright.design.exports.routed import RoutedSwitch, ranges
 from podwright.design.exports.switch_ports import sonic_port
 
-MOST_PATHS = 64
+MAX_PATHS = 64
 
 
 def sonic_commands(switch: RoutedSwitch) -> Iterator[str]:
@@ -59,5 +59,5 @@ def _routing(switch: RoutedSwitch, sessions: list[str]) -> Iterator[str]:
         yield "  redistribute connected"
     for name in sessions:
         yield f"  neighbor {name} activate"
-    yield f"  maximum-paths {MOST_PATHS}"
+    yield f"  maximum-paths {MAX_PATHS}"
     yield " exit-address-family"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from podwright.clients.kubernetes.kinds import KINDS
-from podwright.clients.kubernetes.names import MOST_PIECES, PIECE_BYTES
+from podwright.clients.kubernetes.names import MAX_PIECES, PIECE_BYTES
 from podwright.clients.kubernetes.paths import GROUPS
 from podwright.engines.kubernetes import resources
-from podwright.engines.kubernetes.data import MOST_MANIFEST_PIECES
+from podwright.engines.kubernetes.data import MAX_MANIFEST_PIECES
 from podwright.engines.kubernetes.facts import ClaimFacts, KubernetesFacts
 from podwright.engines.kubernetes.objects import PATCHED
 from podwright.engines.kubernetes.resources import Problem
@@ -63,8 +63,8 @@ def _image(request: Request, scheduler: KubernetesScheduler) -> Iterator[Problem
 
 def _code(facts: KubernetesFacts) -> Iterator[Problem]:
     """Yield why code cannot travel: what ConfigMaps do not hold becomes a layer of the image, in its registry."""
-    if facts.code_pieces > MOST_PIECES and not facts.code_image:
-        size, most = format_size(facts.code_bytes), format_size(MOST_PIECES * PIECE_BYTES)
+    if facts.code_pieces > MAX_PIECES and not facts.code_image:
+        size, most = format_size(facts.code_bytes), format_size(MAX_PIECES * PIECE_BYTES)
         why = facts.code_refused or "its registry was not asked"
         message = f"takes {size} when it is compressed; more than {most} travels as a layer of the image: {why}"
         yield "code", message, LESS_CODE
@@ -153,7 +153,7 @@ def _staged(request: Request, pod: Pod, facts: KubernetesFacts) -> Iterator[Prob
         if given.path and not any(is_in(given.path, folder) for folder in folders):
             hint = "scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address"
             yield f"data.{name}", f"{given.path} is on no storage of the pod that containers see", hint
-    size, most = sum(len(given.manifest) for given in request.staged.values()), MOST_MANIFEST_PIECES * PIECE_BYTES
+    size, most = sum(len(given.manifest) for given in request.staged.values()), MAX_MANIFEST_PIECES * PIECE_BYTES
     if size > most:
         message = f"the list of its files takes {format_size(size)}; {format_size(most)} travel to Kubernetes"
         yield "data", message, "choose fewer samples, or pack them into tar shards"

@@ -22,7 +22,7 @@ from podwright.runs import RunFolder
 from podwright.spec.problems import refuse, short
 
 IDLE_S = 60
-MOST_REPLACED = 3
+MAX_REPLACED = 3
 """Readers that are tried for one command."""
 WAIT = f"""\
 touch {names.WORK}/used
@@ -60,7 +60,7 @@ class Reader:
         One whose node is gone is still called ready for a while: where nothing can be begun in it, another one is made.
         """
         marked = ["/bin/sh", "-c", USE, "podwright", *command]
-        for _ in range(MOST_REPLACED):
+        for _ in range(MAX_REPLACED):
             self._pod = self._pod or self._start(folder, start_s)
             path = path_of("Pod", self._namespace, self._pod["metadata"]["name"])
             try:

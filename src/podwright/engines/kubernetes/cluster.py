@@ -19,7 +19,7 @@ from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked
 
 COLLECT_S = 1.0
-MOST_SINGLE = 4
+MAX_SINGLE = 4
 """Runs that are looked at one by one, before all are looked at together."""
 EVENTS_S = 5.0
 Pods = dict[str, list[dict[str, Any]]]
@@ -87,7 +87,7 @@ class ClusterWatch:
         selector = names.OURS
         parents = {folder.asked.parent or folder.id for folder in folders}
         singles = [listed for listed, _ in self._listings if listed == path]
-        if len(parents) == 1 and len(singles) < MOST_SINGLE:
+        if len(parents) == 1 and len(singles) < MAX_SINGLE:
             selector = f"{names.JOB}={parents.pop()}"
         return self._listings.setdefault((path, selector), Listing(self._api, path, selector))
 

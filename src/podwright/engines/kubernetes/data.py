@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from podwright.engines.base import Request
     from podwright.spec import Pod
 
-MOST_MANIFEST_PIECES = 16
+MAX_MANIFEST_PIECES = 16
 """Of all manifests of a run: some 200,000 files."""
 CACHE_BYTES = 256 << 30
 """The least that the cache of a Kubernetes pod may grow to, where the pod file says nothing."""

@@ -16,18 +16,18 @@ from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import NO_ROUTE, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
-from podwright.engines.kubernetes.deletion import delete_runs
+from podwright.engines.kubernetes.delete import delete_runs
 from podwright.engines.kubernetes.facts import KubernetesFacts
-from podwright.engines.kubernetes.holds import AFTER, release
-from podwright.engines.kubernetes.patience import Patience
+from podwright.engines.kubernetes.hold import AFTER, release
+from podwright.engines.kubernetes.outage import Patience
 from podwright.engines.kubernetes.plan import KubernetesJob, plan_job, render_job
 from podwright.engines.kubernetes.probe import probe
 from podwright.engines.kubernetes.records import Claimed, Shipped, pilot_name, running
+from podwright.engines.kubernetes.release import Tending
 from podwright.engines.kubernetes.route import exposed, route_objects
 from podwright.engines.kubernetes.run_spec import namespace_of
 from podwright.engines.kubernetes.states import ROLE
 from podwright.engines.kubernetes.submit import submit
-from podwright.engines.kubernetes.tending import Tending
 from podwright.engines.kubernetes.usage import KubernetesUsage
 from podwright.engines.mirror import Trees
 from podwright.runs import RunFolder

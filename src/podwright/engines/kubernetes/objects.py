@@ -9,7 +9,7 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import KINDS, NODE
 from podwright.clients.kubernetes.merge import merged
 from podwright.clients.kubernetes.paths import GROUPS
-from podwright.engines.kubernetes.holds import AFTER, PARALLEL, hold
+from podwright.engines.kubernetes.hold import AFTER, PARALLEL, hold
 from podwright.engines.kubernetes.pod_template import Object, launcher_template, node_template
 from podwright.engines.kubernetes.run_spec import RunSpec
 
@@ -149,11 +149,11 @@ def _trainjob(run: RunSpec, run_id: str) -> Object:
 
 def _replaced(run: RunSpec) -> Object:
     """Return how often nodes are replaced: one that is lost again and again ends the run."""
-    most = names.MOST_LOST
+    most = names.MAX_LOST
     if run.nodes > 1 and run.claim:
-        most = names.MOST_STARTS
+        most = names.MAX_STARTS
     elif run.nodes > 1:
-        most += names.MOST_GIVEN_BACK
+        most += names.MAX_GIVEN_BACK
     if run.counted:
         return {"backoffLimitPerIndex": most, "maxFailedIndexes": 0}
     return {"backoffLimit": most * run.nodes}
@@ -174,7 +174,7 @@ def _mpijob(run: RunSpec, run_id: str) -> Object:
         "launcherCreationPolicy": "WaitForWorkersReady",
         "runPolicy": {
             "cleanPodPolicy": "None",
-            "backoffLimit": names.MOST_LOST,
+            "backoffLimit": names.MAX_LOST,
             "ttlSecondsAfterFinished": names.KEPT_S,
         },
         "mpiReplicaSpecs": {

@@ -145,7 +145,7 @@ def code_pieces(tar: BufferedIOBase) -> Iterator[bytes]:
     What is far too much is compressed in a hurry, since it is only counted.
     """
     level = 1
-    if sum(map(len, _compressed(tar, level))) < 2 * names.MOST_PIECES * names.PIECE_BYTES:
+    if sum(map(len, _compressed(tar, level))) < 2 * names.MAX_PIECES * names.PIECE_BYTES:
         level = 9
     held = bytearray()
     for packed in _compressed(tar, level):

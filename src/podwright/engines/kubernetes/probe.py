@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from podwright.clients.kubernetes.access import may
 from podwright.clients.kubernetes.api import Api, ApiError
 from podwright.clients.kubernetes.kinds import ObjectKind
-from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES
+from podwright.clients.kubernetes.names import CODE_FILE, MAX_PIECES
 from podwright.clients.kubernetes.paths import path_of
 from podwright.clients.kubernetes.quantities import number_of
 from podwright.engines.base import Request
@@ -86,7 +86,7 @@ def of_payload(tar: BufferedIOBase | None) -> dict[str, Any]:
 
 def _layered(image: str, tar: BufferedIOBase | None, pieces: int) -> dict[str, Any]:
     """Return the image for more code than ConfigMaps hold; a registry that does not answer is told of later."""
-    if pieces <= MOST_PIECES or tar is None or not image:
+    if pieces <= MAX_PIECES or tar is None or not image:
         return {}
     from podwright.clients.registry import RegistryError
     from podwright.images.layer import prepare

@@ -37,7 +37,7 @@ LOOK, FETCH = Bounds(15.0, 30.0), Bounds(120.0, 120.0)
 """Of a look that others follow, and of who must have what is on the claim."""
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
-MOST_ASKED = 3
+MAX_ASKED = 3
 """Containers that are asked before a reader is made."""
 AGAIN_S = 5.0
 """Before a reader that did not start is looked for again."""
@@ -83,7 +83,7 @@ class Claimed:
     def _ask(self, pods: Pods, folder: RunFolder, bounds: Bounds, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
-        for pod in running(pods)[:MOST_ASKED]:
+        for pod in running(pods)[:MAX_ASKED]:
             path = path_of("Pod", self._namespace, pod["metadata"]["name"])
             with suppress(Away, ApiError):  # it may have ended just now, or its node is gone
                 return self._api.run(path, pilot_name(pod), command, given, bounds.run_s)

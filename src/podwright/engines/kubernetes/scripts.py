@@ -160,7 +160,7 @@ leave() {{
 REMOTE = f"""\
 ssh -p {SSH_PORT} -i {WORK}/ssh/key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
 -o ConnectTimeout=10 -o LogLevel=ERROR"""
-MOST_MISSED = 24
+MAX_MISSED = 24
 """How often in a row node 0 is looked for in vain, five seconds apart, where no claim can tell of the end."""
 
 MPIRUN = f"""\
@@ -216,7 +216,7 @@ rest() {{  # a signal ends a wait, not a sleep
 
 # Node 0 says that it is there, and then how it ended. A claim tells it too, also when node 0 is gone.
 missed=0
-while [ -n "$PODWRIGHT_CLAIM" ] || [ "$missed" -lt {MOST_MISSED} ]; do
+while [ -n "$PODWRIGHT_CLAIM" ] || [ "$missed" -lt {MAX_MISSED} ]; do
     {REMOTE} "$first" 'echo here; until cat {WORK}/ended 2>/dev/null; do sleep 1; done' >"$work/heard" &
     asked=$!
     while kill -0 "$asked" 2>/dev/null; do

@@ -11,7 +11,7 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.kinds import CONTAINERS
 from podwright.clients.kubernetes.quantities import amount_of
 from podwright.engines.base import Status
-from podwright.engines.kubernetes.holds import MAKING, PARALLEL, TOGETHER, held_reason, held_run
+from podwright.engines.kubernetes.hold import MAKING, PARALLEL, TOGETHER, held_reason, held_run
 from podwright.theme.words import clock
 
 Object = Mapping[str, Any]

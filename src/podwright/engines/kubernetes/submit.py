@@ -20,7 +20,7 @@ from podwright.clients.kubernetes.manifest import yaml_objects
 from podwright.clients.kubernetes.paths import path_of, path_of_object
 from podwright.engines.base import Unfinished
 from podwright.engines.kubernetes.data import manifest_maps
-from podwright.engines.kubernetes.holds import MAKING, held_reason, hold, release
+from podwright.engines.kubernetes.hold import MAKING, held_reason, hold, release
 from podwright.engines.kubernetes.objects import HOLDS
 from podwright.engines.kubernetes.plan import OBJECTS, code_pieces
 from podwright.runs import RunFolder

@@ -18,19 +18,19 @@ from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE, whole_of
-from podwright.engines.slurm import forgotten, prefetch
-from podwright.engines.slurm.beside import host_at_work, shell_step
+from podwright.engines.slurm import lost_jobs, prefetch
 from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
-from podwright.engines.slurm.proof import prove_shared
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.shared_folder import prove_shared
+from podwright.engines.slurm.shell import host_at_work, shell_step
+from podwright.engines.slurm.site import place_of, site_of
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
-from podwright.engines.slurm.whereabouts import place_of, site_of
 from podwright.engines.staged import cache_of, check_data
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
@@ -229,7 +229,7 @@ class SlurmEngine:
         """Let the next job have runs whose own was lost."""
         places = [self._forgotten.pop(run_id) for run_id in ids if run_id in self._forgotten]
         if places:
-            forgotten.give(self._reach, places)
+            lost_jobs.give(self._reach, places)
 
     def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
         try:
@@ -301,7 +301,7 @@ class SlurmEngine:
         """Return the jobs that the controller took and lost before it had saved them."""
         places = {place_of(folder): folder for folder in folders}
         with suppress(Refusal):
-            for place in forgotten.lost(self._reach, places):
+            for place in lost_jobs.lost(self._reach, places):
                 if place in places:
                     self._forgotten[places[place].id] = place
         lost = [folder for folder in folders if folder.id in self._forgotten]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler, Workload
 
 SCRIPT_NAME = "prefetch.sh"
-LEAST_S = 600
+MIN_S = 600
 BYTES_S = 50_000_000
 """What a source gives in a second at the least: by this the job's time is asked for. A short job finds a gap sooner."""
 OF_THE_QUEUE = re.compile(r"(--(partition|account|qos|reservation)|-[pAq])(?![a-z-])")
@@ -107,7 +107,7 @@ def _verbatim(workload: Workload) -> Options:
 def _time_s(request: Request, facts: SlurmFacts) -> int:
     need = sum(given.size_bytes for given in request.staged.values())
     limits = [partition.time_limit_s for partition in chosen(request.workload, facts) if partition.time_limit_s]
-    return min([LEAST_S + need // BYTES_S, *limits])
+    return min([MIN_S + need // BYTES_S, *limits])
 
 
 def render_prefetch(job: PrefetchJob) -> str:

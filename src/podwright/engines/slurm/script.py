@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from podwright.spec import Pod, SlurmScheduler
 
 EXIT_NO_FOLDER = 66
-MOST_LOST, MOST_UNBORN = 10, 2
+MAX_LOST, MAX_UNBORN = 10, 2
 """How often a run is started again after a pilot was lost, or never began. Lost nodes are Slurm's to count."""
 
 SCRIPT = """\
@@ -306,8 +306,8 @@ def render_script(job: ScriptJob) -> str:
         given_back=protocol.EXIT_GIVEN_BACK,
         stopped=protocol.EXIT_STOPPED,
         fenced=protocol.EXIT_FENCED,
-        most_lost=MOST_LOST,
-        most_unborn=MOST_UNBORN,
+        most_lost=MAX_LOST,
+        most_unborn=MAX_UNBORN,
     )
 
 

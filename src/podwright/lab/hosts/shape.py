@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab.folder import kept
-from podwright.lab.shape import MOST_GPUS, LabShape, check_name
+from podwright.lab.shape import MAX_GPUS, LabShape, check_name
 from podwright.lab.user import LabUser
 from podwright.spec.problems import refuse
 
 KIND = "hosts"
 DEFAULT = "lab-hosts"
-MOST_NODES = 40
+MAX_NODES = 40
 SHARED = "/shared"
 """Where every host sees the folder that all of them share."""
 
@@ -40,10 +40,10 @@ class HostsLabShape(LabShape):
 def check(wanted: HostsLabShape) -> None:
     """Refuse a shape that cannot be made."""
     check_name(wanted.name)
-    if not 1 <= wanted.nodes <= MOST_NODES:
-        raise refuse(f"a lab of hosts has 1 to {MOST_NODES} of them, not {wanted.nodes}", field="--nodes")
-    if not 0 <= wanted.gpus <= MOST_GPUS:
-        raise refuse(f"a host of a lab has 0 to {MOST_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
+    if not 1 <= wanted.nodes <= MAX_NODES:
+        raise refuse(f"a lab of hosts has 1 to {MAX_NODES} of them, not {wanted.nodes}", field="--nodes")
+    if not 0 <= wanted.gpus <= MAX_GPUS:
+        raise refuse(f"a host of a lab has 0 to {MAX_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
 
 
 def read(folder: Path) -> tuple[HostsLabShape, LabUser] | None:

@@ -29,7 +29,7 @@ _NEWER = SOURCES / "newer"
 _KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 PROGRAMS = (*_KUBERNETES, "kubeadm", "etcd", "coredns", "mpi-operator", "jobset", "kwok", "pause", "devices")
 _OLDEST_GO = (1, 26)
-_MOST_JOBS = 8
+_MAX_JOBS = 8
 _EVERY_S = 15.0
 _OWN_MAINS = ("./etcd", "./coredns", "./pause", "./devices")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
@@ -183,7 +183,7 @@ def _environment(go: str, own: Path) -> dict[str, str]:
 def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, progress: Progress) -> None:
     """Compile the packages of one module, at the lowest priority, and count what the compiler names."""
     total = len(_run([go, "list", "-deps", *what], where, own).splitlines())
-    jobs = str(max(1, min(os.cpu_count() or 1, _MOST_JOBS)))
+    jobs = str(max(1, min(os.cpu_count() or 1, _MAX_JOBS)))
     names = ["gitVersion", "gitMajor", "gitMinor"]
     numbers = [version(), *version().lstrip("v").split(".")[:2]]
     flags = " ".join(f"-X k8s.io/component-base/version.{n}={v}" for n, v in zip(names, numbers, strict=True))

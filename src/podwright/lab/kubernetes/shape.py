@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
+from podwright.lab.shape import DGX_GPUS, MAX_GPUS, LabShape, check_name, model
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -19,8 +19,8 @@ CLAIM = "podwright"
 STORAGE_CLASS = "lab"
 IMAGE = "lab/base:1"
 DEFAULT = "lab-kubernetes"
-MOST_NODES = 16
-MOST_VIRTUAL = 5000
+MAX_NODES = 16
+MAX_VIRTUAL = 5000
 _UNIT = 20
 
 
@@ -69,8 +69,8 @@ class LabPorts:
 def check(wanted: KubernetesLabShape) -> None:
     """Refuse a shape that cannot be made."""
     check_name(wanted.name)
-    limits = (("--nodes", wanted.nodes, MOST_NODES), ("--gpus", wanted.gpus, MOST_GPUS))
-    for option, value, most in (*limits, ("--virtual-nodes", wanted.virtual_nodes, MOST_VIRTUAL)):
+    limits = (("--nodes", wanted.nodes, MAX_NODES), ("--gpus", wanted.gpus, MAX_GPUS))
+    for option, value, most in (*limits, ("--virtual-nodes", wanted.virtual_nodes, MAX_VIRTUAL)):
         if not 0 <= value <= most:
             raise refuse(f"a Kubernetes lab takes 0 to {most}, not {value}", field=option)
     if not wanted.nodes + wanted.virtual_nodes:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from podwright.bringup.slurm import Version, render
+from podwright.bringup.plan.slurm import Version, render
 from podwright.lab import mask, scripts, ssh
 from podwright.lab.folder import write
 from podwright.lab.machines import ENVIRONMENT, HUB

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab.folder import keep, kept
-from podwright.lab.shape import DGX_GPUS, MOST_GPUS, LabShape, check_name, model
+from podwright.lab.shape import DGX_GPUS, MAX_GPUS, LabShape, check_name, model
 from podwright.lab.user import LabUser
 from podwright.spec.problems import refuse
 
 KIND = "slurm"
-MOST_NODES = 1000
+MAX_NODES = 1000
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class SlurmLabShape(LabShape):
 def check(wanted: SlurmLabShape) -> None:
     """Refuse a shape that cannot be made."""
     check_name(wanted.name)
-    if not 1 <= wanted.nodes <= MOST_NODES:
-        raise refuse(f"a lab has 1 to {MOST_NODES} nodes, not {wanted.nodes}", field="--nodes")
-    if not 0 <= wanted.gpus <= MOST_GPUS:
-        raise refuse(f"a node of a lab has 0 to {MOST_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
+    if not 1 <= wanted.nodes <= MAX_NODES:
+        raise refuse(f"a lab has 1 to {MAX_NODES} nodes, not {wanted.nodes}", field="--nodes")
+    if not 0 <= wanted.gpus <= MAX_GPUS:
+        raise refuse(f"a node of a lab has 0 to {MAX_GPUS} GPUs, not {wanted.gpus}", field="--gpus")
 
 
 def read(folder: Path) -> tuple[SlurmLabShape, LabUser] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podwright.bringup.slurm import Settings, SlurmSite, Version
+from podwright.bringup.plan.slurm import Settings, SlurmSite, Version
 from podwright.lab.scripts import INSIDE
 from podwright.lab.slurm.shape import SlurmLabShape
 

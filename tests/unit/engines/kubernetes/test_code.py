@@ -13,7 +13,7 @@ import pytest
 from podwright import spec
 from podwright.clients.kubernetes.api import Api
 from podwright.clients.kubernetes.kubeconfig import read_entry
-from podwright.clients.kubernetes.names import CODE_FILE, MOST_PIECES, PIECE_BYTES
+from podwright.clients.kubernetes.names import CODE_FILE, MAX_PIECES, PIECE_BYTES
 from podwright.clients.registry import Registry
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
@@ -25,7 +25,7 @@ from tests.unit.engines.kubernetes.small_cluster import small_cluster
 from tests.unit.images.registry_server import registry_server
 from tests.unit.images.test_layer import put_image
 
-CODE = random.Random(1).randbytes(MOST_PIECES * PIECE_BYTES + 1)
+CODE = random.Random(1).randbytes(MAX_PIECES * PIECE_BYTES + 1)
 
 
 @pytest.fixture(scope="module")
@@ -91,5 +91,5 @@ def test_an_image_that_is_not_there_is_told_with_the_code(
 
 def test_what_is_far_too_much_is_only_counted() -> None:
     """The count may be higher than with more care: it is too high either way."""
-    assert len(list(code_pieces(io.BytesIO(CODE)))) == MOST_PIECES + 1
-    assert len(list(code_pieces(io.BytesIO(CODE * 3)))) > 2 * MOST_PIECES
+    assert len(list(code_pieces(io.BytesIO(CODE)))) == MAX_PIECES + 1
+    assert len(list(code_pieces(io.BytesIO(CODE * 3)))) > 2 * MAX_PIECES

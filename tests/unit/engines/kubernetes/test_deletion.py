@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podwright.clients.kubernetes.api import Api
-from podwright.engines.kubernetes.deletion import delete_runs
+from podwright.engines.kubernetes.delete import delete_runs
 from tests.unit.clients.kubernetes.test_api import Server, api, server
 
 __all__ = ["api", "server"]

@@ -13,7 +13,7 @@ from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.engines.base import Request
 from podwright.engines.kubernetes import KubernetesEngine
 from podwright.engines.kubernetes.facts import facts_from_json
-from podwright.engines.kubernetes.holds import MAKING, held_reason, held_run, hold, release_patch
+from podwright.engines.kubernetes.hold import MAKING, held_reason, held_run, hold, release_patch
 from podwright.engines.kubernetes.plan import KubernetesJob
 from tests.fixtures.inputs import inputs
 from tests.paths import CASES

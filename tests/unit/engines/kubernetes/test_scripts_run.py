@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.kubernetes.names import JOB_FOLDER, SSH, WORK
-from podwright.engines.kubernetes.scripts import MOST_MISSED, SCRIPTS
+from podwright.engines.kubernetes.scripts import MAX_MISSED, SCRIPTS
 
 SHELLS = ["dash", "bash"]
 Container = Callable[..., "subprocess.Popen[str]"]
@@ -199,7 +199,7 @@ def test_without_a_claim_a_launcher_does_not_look_for_node_0_for_ever(container:
     process = launcher(container, tmp_path, f"echo x >>{tmp_path}/asked; exit 255")
     _, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (0, "podwright: node 0 of the run cannot be reached any more\n")
-    assert len((tmp_path / "asked").read_text().split()) == MOST_MISSED
+    assert len((tmp_path / "asked").read_text().split()) == MAX_MISSED
 
 
 def test_with_a_claim_a_launcher_reads_the_end_although_node_0_is_gone(container: Container, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_with_a_claim_a_launcher_reads_the_end_although_node_0_is_gone(container
     (claim / "lease").mkdir(parents=True)
     asked = tmp_path / "asked"
     node_0 = f"""echo x >>{asked}
-if [ "$(wc -l <{asked})" -gt {MOST_MISSED} ]; then echo '{{"state": "failed"}}' >{claim}/lease/ended; exec sleep 600; fi
+if [ "$(wc -l <{asked})" -gt {MAX_MISSED} ]; then echo '{{"state": "failed"}}' >{claim}/lease/ended; exec sleep 600; fi
 exit 255"""
     process = launcher(container, tmp_path, node_0, PODWRIGHT_CLAIM=str(claim))
     _, said = process.communicate(timeout=120)

@@ -8,16 +8,9 @@ import pytest
 
 from podwright.clients.kubernetes.kinds import BY_NAME
 from podwright.clients.kubernetes.quantities import moment
+from podwright.engines.kubernetes.gang import give_back_patch, is_oldest, may_join, may_try_again, pause_s, short_since
 from podwright.engines.kubernetes.resources import RdmaShare
 from podwright.engines.kubernetes.states import seen
-from podwright.engines.kubernetes.together import (
-    give_back_patch,
-    is_oldest,
-    may_join,
-    may_try_again,
-    pause_s,
-    short_since,
-)
 from tests.unit.engines.kubernetes.test_held import patched, plan_of
 
 SINCE = "2026-11-17T15:00:00Z"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import Here
-from podwright.engines.slurm.forgotten import give, lost
+from podwright.engines.slurm.lost_jobs import give, lost
 
 MIN_JOB_AGE_S = 300
 SCONTROL = f"""\

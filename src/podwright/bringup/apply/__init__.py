@@ -1,0 +1,1 @@
+"""What brings hosts to the plan: Ansible, secrets, what hosts say, batches of nodes."""

@@ -1,0 +1,178 @@
+"""The plan as a project of Ansible: inventory, playbook, and our one role; plain `ansible-playbook` runs it too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any
+
+from podwright.bringup.plan.host import MARKS, HostFile, HostFolder, HostPlan, Step
+from podwright.bringup.plan.hosts import STEPS
+
+if TYPE_CHECKING:
+    from podwright.spec import Pod
+
+COLLECTION = "collections/ansible_collections/podwright/pod"
+PLAYBOOK, DOWN, INVENTORY, VAULT = "site.yml", "down.yml", "inventory.json", "vault.yml"
+_SENT = ("inspect_host.py", "apply_step.py")
+"""Programs that hosts are sent as they are."""
+_KEPT = frozenset({"ssh"})  # without it a host could not be reached any more
+_CONFIG = """\
+[defaults]
+collections_path = collections
+inventory = inventory.json
+forks = 50
+host_key_checking = True
+interpreter_python = /usr/bin/python3
+retry_files_enabled = False
+# No task waits for ever; those that take long say so themselves.
+task_timeout = 600
+# For an answer of sudo: a host at its limits is late, not unreachable.
+timeout = 60
+[ssh_connection]
+pipelining = True
+ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15
+"""
+
+
+_DOWN_PLAYBOOK = """\
+# Takes the pod's services off its hosts, last ones first; files, packages and data stay.
+- name: down
+  hosts: all
+  gather_facts: false
+  tasks:
+    - name: Services
+      ansible.builtin.systemd_service: {name: "{{ item }}", state: stopped, enabled: false}
+      loop: "{{ podwright_services }}"
+"""
+
+
+def project_files(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[str, int]) -> dict[str, str]:
+    """Return every file of the project by its path, but for the vault; contents lie there once, by digest."""
+    texts: dict[str, str] = {}
+    for plan in plans.values():
+        texts |= {f"files/{file.digest}": file.text for file in plan.files() if not file.secret}
+    return {
+        "ansible.cfg": _CONFIG,
+        "README.md": _readme(pod),
+        PLAYBOOK: _playbook(plans),
+        DOWN: _DOWN_PLAYBOOK,
+        INVENTORY: _json(inventory(pod, plans, revisions)),
+        **{name: (files("podwright.bringup.on_host") / name).read_text() for name in _SENT},
+        **{f"{COLLECTION}/{path}": text for path, text in _tree(files("podwright.bringup.apply") / "collection")},
+        **texts,
+    }
+
+
+def inventory(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[str, int]) -> dict[str, Any]:
+    """Return the inventory: how each host is reached, what each step gives it, and a group for each step."""
+    groups: dict[str, dict[str, Any]] = {group_of(step): {"hosts": {}} for step in STEPS}
+    hosts = {}
+    for name, plan in plans.items():
+        steps = {step: _step(step, given, revisions) for step, given in plan.steps.items()}
+        # An ssh configuration knows hosts by their names, and by which way they are reached.
+        address = name if pod.bringup.ssh_config else plan.address
+        services = [service for service in reversed(plan.services()) if service not in _KEPT]
+        hosts[name] = {"ansible_host": address, "podwright_steps": steps, "podwright_services": services}
+        for step in steps:
+            groups[group_of(step)]["hosts"][name] = {}
+    settings: dict[str, Any] = {"ansible_user": pod.bringup.user, "ansible_python_interpreter": "/usr/bin/python3"}
+    if pod.bringup.user != "root":
+        settings["ansible_become"] = True
+    if pod.bringup.ssh_config:
+        settings["ansible_ssh_common_args"] = f"-F '{pod.bringup.ssh_config}'"
+    return {"all": {"vars": settings, "hosts": hosts, "children": groups}}
+
+
+def group_of(step: str) -> str:
+    """Return the name of the group of hosts that a step gives something."""
+    return f"step_{step.replace('.', '_')}"
+
+
+def _step(name: str, step: Step, revisions: Mapping[str, int]) -> dict[str, Any]:
+    """Return a step as the role reads it."""
+    return {
+        "packages": step.wanted_packages(),
+        "accounts": [asdict(account) for account in step.accounts],
+        "folders": [asdict(folder) for folder in step.folders],
+        "files": [_file(file) for file in step.files if not file.secret],
+        "secret_files": [{**_file(file), "secret": file.secret} for file in step.files if file.secret],
+        "services": step.services,
+        "commands": [asdict(command) for command in step.commands if not command.secret],
+        "secret_commands": [asdict(command) for command in step.commands if command.secret],
+        "started_with": step.started_with(revisions),
+        "asks": asks(name, step),
+    }
+
+
+def asks(name: str, step: Step) -> dict[str, Any]:
+    """Return what a host is asked before anything is changed."""
+    names = ("mode", "owner", "group")
+    wanted = {file.path: {"digest": file.digest, **_of(file, names)} for file in step.files if not file.secret}
+    wanted |= {folder.path: {"digest": "", **_of(folder, names)} for folder in step.folders}
+    return {
+        "files": [file.path for file in step.files if file.secret],
+        "wanted": wanted,
+        "accounts": {account.name: account.uid for account in step.accounts},
+        "packages": step.packages,
+        "releases": dict(step.releases),
+        "services": step.services,
+        "mark": f"{MARKS}-{name}.json",
+    }
+
+
+def _file(file: HostFile) -> dict[str, Any]:
+    names = ("path", "mode", "owner", "group", "check", "restarts")
+    return {**_of(file, names), "digest": "" if file.secret else file.digest}
+
+
+def _of(entry: HostFile | HostFolder, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in names}
+
+
+def _playbook(plans: Mapping[str, HostPlan]) -> str:
+    there: set[str] = set()
+    for plan in plans.values():
+        there.update(plan.steps)
+    plays = []
+    for step in filter(there.__contains__, STEPS):
+        plays.append(f"""\
+- name: {step}
+  hosts: {group_of(step)}
+  gather_facts: false
+  tags: [{step.split(".")[0]}]
+  vars_files: [{VAULT}]
+  vars: {{podwright_step: {step}}}
+  roles: [podwright.pod.step]
+""")
+    return "# Every step is a play; `--tags STAGE` and `--limit HOSTS` take a part.\n" + "\n".join(plays)
+
+
+def _readme(pod: Pod) -> str:
+    return f"""\
+# The pod {pod.name} as a project of Ansible
+
+Written by `podwright pod plan --out`. It does what `podwright pod up` does:
+
+    ansible-playbook {PLAYBOOK} --vault-password-file KEY [--check] [--tags STAGE] [--limit HOSTS]
+
+KEY is the file that PODWRIGHT_VAULT_KEY_FILE names. `{VAULT}` holds the pod's secrets, encrypted with it.
+"""
+
+
+def _tree(folder: Traversable, above: str = "") -> list[tuple[str, str]]:
+    entries = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        path = f"{above}{entry.name}"
+        if entry.is_dir():
+            entries += _tree(entry, f"{path}/")
+        else:
+            entries.append((path, entry.read_text()))
+    return entries
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document) + "\n"

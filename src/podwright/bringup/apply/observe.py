@@ -1,0 +1,98 @@
+"""Asks hosts what they have, many at once, over ssh and without changing anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from podwright.bringup.plan.host import HostPlan
+from podwright.clients.reasons import last_line
+from podwright.clients.ssh import Answer as SshAnswer
+from podwright.clients.ssh import Ssh
+from podwright.spec.problems import Refusal, refuse
+
+if TYPE_CHECKING:
+    from podwright.bringup.plan.site import Site
+    from podwright.spec import Pod
+
+Seen = Mapping[str, Any]
+"""What `inspect_host.py` says of a host."""
+Answer = Seen | Refusal
+_AT_ONCE = 32
+
+
+def observe(
+    pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
+) -> dict[str, Answer]:
+    """Return what each host has of its plan, or why it could not be asked; `on_answer` is called as each answers.
+
+    With `show` the contents of files come too, but for those that hold secrets.
+    """
+    answers: dict[str, Answer] = {}
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
+        waiting = {threads.submit(_ask, pod, plan, show): name for name, plan in plans.items()}
+        for done in as_completed(waiting):
+            name = waiting[done]
+            answers[name] = done.result()
+            on_answer(name)
+    return {name: answers[name] for name in plans}
+
+
+def shell_on(site: Site, host: str, line: str) -> str:
+    """Run a line of shell on a host as root; return what it printed, and refuse where it failed."""
+    answer = shell_answer(site, host, line)
+    if answer.code:
+        raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=3)
+    return answer.text
+
+
+def shell_answer(site: Site, host: str, line: str) -> SshAnswer:
+    """Run a line of shell on a host as root; return all that it answered."""
+    return _reach(site.pod, host, site.addresses[host]).call(_as_root(site.pod, ["/bin/sh", "-c", line]), b"")
+
+
+def _reach(pod: Pod, host: str, address: str) -> Ssh:
+    """Return the way to a host: an ssh configuration knows it by its name, and by which way it is reached."""
+    config = pod.bringup.ssh_config
+    return Ssh(f"{pod.bringup.user}@{host if config else address}", config)
+
+
+def _as_root(pod: Pod, command: list[str]) -> list[str]:
+    return command if pod.bringup.user == "root" else ["sudo", "--non-interactive", *command]
+
+
+def question(plan: HostPlan, links: Sequence[str] = (), show: bool = False) -> dict[str, Any]:
+    """Return what a host is asked about its whole plan, and about its links."""
+    folders: dict[str, None] = {}
+    for step in plan.steps.values():
+        folders |= dict.fromkeys(folder.path for folder in step.folders)
+    shown = [file.path for file in plan.files() if show and not file.secret]
+    return {
+        "files": [file.path for file in plan.files()],
+        "folders": list(folders),
+        "packages": plan.packages(),
+        "services": plan.services(),
+        "links": list(links),
+        "show": shown,
+    }
+
+
+def _ask(pod: Pod, plan: HostPlan, show: bool) -> Answer:
+    program = (files("podwright.bringup.on_host") / "inspect_host.py").read_text()
+    command = _as_root(pod, ["/usr/bin/python3", "-c", program])
+    try:
+        links = [nic.name for nic in pod.model_of(plan.name).nics if nic.name]
+        asked = json.dumps(question(plan, links, show)).encode()
+        answer = _reach(pod, plan.name, plan.address).call(command, asked)
+    except Refusal as refusal:
+        return refusal
+    if answer.code:
+        reason = last_line(answer.err, f"python3 ended with {answer.code}")
+        return refuse(
+            f"{plan.name}: {reason}", hint=f"`{pod.bringup.user}` must be root there, or may sudo", exit_code=3
+        )
+    seen: Seen = json.loads(answer.text)
+    return seen

@@ -1,0 +1,214 @@
+"""Applies a plan with Ansible, run as a program; what it tells on the way becomes the state of stages and hosts."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podwright.bringup.apply.ansible import INVENTORY, PLAYBOOK, VAULT
+from podwright.bringup.apply.faults import Fault, reason_of
+from podwright.bringup.apply.vault import environment, program
+from podwright.clients.reasons import last_line
+from podwright.runs.files import make_private, write_whole
+from podwright.spec.problems import refuse
+
+KEPT_RUNS = 5
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class HostCount:
+    """What was done to a host."""
+
+    changed: int = 0
+    ok: int = 0
+    failed: int = 0
+    unreachable: int = 0
+
+
+@dataclass
+class StageRun:
+    """A stage while it runs and afterwards."""
+
+    name: str
+    state: str = "running"
+    took_s: float = 0.0
+    changed: int = 0
+
+
+@dataclass
+class ApplyProgress:
+    """A bring-up as Ansible's events tell it."""
+
+    hosts: dict[str, HostCount]
+    stages: list[StageRun] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    doing: str = ""
+    error: str = ""
+    """What Ansible says of the project itself, where it cannot be run."""
+
+    def take(self, event: Mapping[str, Any], now_s: float) -> None:
+        """Take one event in."""
+        kind, data = str(event.get("event", "")), event.get("event_data", {})
+        if kind == "playbook_on_play_start":
+            self._stage(str(data.get("play", "")).split(".")[0], now_s)
+        elif kind == "playbook_on_task_start":
+            self.doing = f"{data.get('play', '')}: {str(data.get('task', '')).lower()}"
+        elif kind == "runner_on_ok":
+            self._count(data)
+        elif kind == "runner_on_failed" and not data.get("ignore_errors"):
+            self._fault(data, "failed")
+        elif kind == "runner_on_unreachable":
+            self._fault(data, "unreachable")
+        elif kind == "verbose" and "ERROR" in str(event.get("stdout")):
+            self.error = self.error or _COLOUR.sub("", str(event["stdout"])).strip()
+
+    def add(self, other: ApplyProgress) -> None:
+        """Take in what happened on other hosts afterwards."""
+        self.hosts |= other.hosts
+        self.stages += other.stages
+        self.faults += other.faults
+
+    def close(self, now_s: float) -> None:
+        """Give the last stage its end."""
+        if self.stages and self.stages[-1].state == "running":
+            last = self.stages[-1]
+            last.took_s = now_s - last.took_s
+            failed = any(fault.stage == last.name for fault in self.faults)
+            last.state = "failed" if failed else "done"
+
+    def _stage(self, name: str, now_s: float) -> None:
+        if self.stages and self.stages[-1].name == name:
+            return
+        self.close(now_s)
+        self.stages.append(StageRun(name, took_s=now_s))
+
+    def _count(self, data: Mapping[str, Any]) -> None:
+        host = self.hosts.setdefault(data["host"], HostCount())
+        host.ok += 1
+        if data.get("res", {}).get("changed"):
+            host.changed += 1
+            self.stages[-1].changed += 1
+
+    def _fault(self, data: Mapping[str, Any], kind: str) -> None:
+        host = self.hosts.setdefault(data["host"], HostCount())
+        setattr(host, kind, getattr(host, kind) + 1)
+        task = str(data.get("task", "")).lower()
+        stage = self.stages[-1].name if self.stages else ""
+        self.faults.append(Fault(data["host"], stage, task, reason_of(data.get("res", {}))))
+
+
+def write_project(folder: Path, texts: Mapping[str, str], vault: Path) -> None:
+    """Write the project anew; what an earlier plan had and this one has not is gone."""
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    make_private(unfinished)
+    for path, text in texts.items():
+        place = unfinished / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    if vault.exists():
+        write_whole(unfinished / VAULT, vault.read_bytes())
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+
+
+@contextmanager
+def alone(folder: Path, waits: Callable[[], None]) -> Iterator[int]:
+    """Let one bring-up of a pod run at a time; gives the lock's number.
+
+    Ansible inherits it: where a bring-up was killed, the next one waits until what it had started has ended too.
+    """
+    make_private(folder)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waits()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class PlaybookRun:
+    """One run of a playbook of the project below a folder, on these hosts alone."""
+
+    folder: Path
+    hosts: Sequence[str]
+    key: Path
+    lock: int
+    playbook: str = PLAYBOOK
+
+
+def run(what: PlaybookRun, on_progress: Callable[[ApplyProgress], None]) -> ApplyProgress:
+    """Run a playbook to its end and return what happened."""
+    folder = what.folder
+    progress = ApplyProgress({host: HostCount() for host in what.hosts})
+    files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    log = folder / "ansible.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            _command(what), env=_environment(folder), stderr=errors, pass_fds=[what.lock], **files
+        )
+    with process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            event = _event(line)
+            if event is not None:
+                progress.take(event, time.monotonic())
+                on_progress(progress)
+    progress.close(time.monotonic())
+    if process.returncode and not progress.faults:
+        reason = progress.error or last_line(log.read_text(errors="replace"), f"it ended with {process.returncode}")
+        raise refuse(f"Ansible could not be run: {reason}", hint=f"its logs are below {folder}")
+    return progress
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a run; ansible-runner by itself would take any host for the one that is meant."""
+    return {
+        **environment(),
+        "ANSIBLE_CONFIG": str(folder / "project" / "ansible.cfg"),
+        "ANSIBLE_HOME": str(folder / "ansible"),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+    }
+
+
+def _command(what: PlaybookRun) -> list[str]:
+    """Return the command. It ends with us, also when we are killed: then it stops Ansible in good order."""
+    options = shlex.join([f"--vault-password-file={what.key}", f"--limit={','.join(what.hosts)}"])
+    return [
+        "setpriv",
+        "--pdeathsig=TERM",
+        "--",
+        *program("ansible-runner"),
+        "run",
+        str(what.folder),
+        f"--playbook={what.playbook}",
+        f"--inventory={what.folder / 'project' / INVENTORY}",
+        f"--rotate-artifacts={KEPT_RUNS}",
+        f"--cmdline={options}",
+        "--json",
+    ]
+
+
+def _event(line: str) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None

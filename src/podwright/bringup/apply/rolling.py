@@ -1,0 +1,160 @@
+"""A change that goes through a pod in batches: nodes are drained before it, and taken back after it.
+
+What fails stops it: the batch stays drained, with the reason, and the nodes that were not reached are as before.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from podwright.bringup.plan.kubernetes.kubeadm import management_hosts
+from podwright.spec.hostlist import fold_hosts
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.bringup.plan.site import Site
+
+REASON = "podwright: rolling change"
+# As sinfo writes the states of nodes on which nothing runs any more.
+_EMPTY = frozenset({"drained", "down", "down*", "drained*"})
+# What Kubernetes starts again for ever is served elsewhere; anything else is work that comes to an end.
+_SERVED = "Always"
+Shell = Callable[[str], str]
+"""Runs a line of shell where a scheduler's commands are; returns what it printed, and refuses where it failed."""
+
+
+def batches(hosts: Sequence[str], size: int) -> Iterator[list[str]]:
+    """Yield the hosts in their order, so many at a time."""
+    for start in range(0, len(hosts), size):
+        yield list(hosts[start : start + size])
+
+
+@dataclass(frozen=True)
+class Drain(ABC):
+    """Takes nodes out of a scheduler and back; making this object touches nothing."""
+
+    shell: Shell
+    patience_s: float = 24 * 3600.0
+    every_s: float = 5.0
+    way_back: ClassVar[str]
+
+    def drain(self, hosts: Sequence[str]) -> None:
+        """Let nothing more start on these nodes, wait until the work there has ended, and take off what is left."""
+        self._close(hosts)
+        until_s = time.monotonic() + self.patience_s
+        while busy := self._busy(hosts):
+            if time.monotonic() > until_s:
+                hint = f"the nodes stay drained; `{self.way_back}` takes them back"
+                raise refuse(f"jobs on {fold_hosts(busy)} did not end within {self.patience_s:.0f} s", hint=hint)
+            time.sleep(self.every_s)
+        self._clear(hosts)
+
+    @abstractmethod
+    def resume(self, hosts: Sequence[str]) -> None:
+        """Let work start there again."""
+
+    @abstractmethod
+    def _close(self, hosts: Sequence[str]) -> None: ...
+
+    @abstractmethod
+    def _busy(self, hosts: Sequence[str]) -> list[str]: ...
+
+    @abstractmethod
+    def _clear(self, hosts: Sequence[str]) -> None: ...
+
+
+class SlurmDrain(Drain):
+    """By scontrol; jobs that run come to their end."""
+
+    way_back = "scontrol update NodeName=... State=RESUME"
+
+    def resume(self, hosts: Sequence[str]) -> None:
+        """Let jobs start there again."""
+        self._update(hosts, "State=RESUME")
+
+    def _close(self, hosts: Sequence[str]) -> None:
+        self._update(hosts, f"State=DRAIN Reason={shlex.quote(REASON)}")
+
+    def _update(self, hosts: Sequence[str], change: str) -> None:
+        self.shell(f"scontrol update NodeName={shlex.quote(fold_hosts(hosts))} {change}")
+
+    def _busy(self, hosts: Sequence[str]) -> list[str]:
+        said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N %T'")
+        rows = [line.split() for line in said.splitlines()]
+        return sorted({row[0] for row in rows if len(row) == 2 and row[1] not in _EMPTY})
+
+    def _clear(self, hosts: Sequence[str]) -> None:
+        """Leave it: on a node without jobs Slurm has nothing but its daemon."""
+
+
+class KubernetesDrain(Drain):
+    """By kubectl: jobs come to their end, services move to other nodes, what every node has stays."""
+
+    way_back = "kubectl uncordon NODE"
+
+    def resume(self, hosts: Sequence[str]) -> None:
+        """Let containers start there again."""
+        self._kubectl("uncordon", hosts)
+
+    def _close(self, hosts: Sequence[str]) -> None:
+        self._kubectl("cordon", hosts)
+
+    def _kubectl(self, verb: str, hosts: Sequence[str]) -> None:
+        self.shell(f"kubectl {verb} {shlex.join(hosts)}")
+
+    def _busy(self, hosts: Sequence[str]) -> list[str]:
+        going = "--field-selector=status.phase!=Succeeded,status.phase!=Failed"
+        columns = "--output=custom-columns=NODE:.spec.nodeName,RESTART:.spec.restartPolicy"
+        said = self.shell(f"kubectl get pods --all-namespaces --no-headers {going} {columns}")
+        rows = [line.split() for line in said.splitlines()]
+        return sorted({row[0] for row in rows if row[0] in hosts and row[1] != _SERVED})
+
+    def _clear(self, hosts: Sequence[str]) -> None:
+        self._kubectl(f"drain --ignore-daemonsets --delete-emptydir-data --timeout={self.patience_s:.0f}s", hosts)
+
+
+@dataclass(frozen=True)
+class PodDrain:
+    """All schedulers of a pod, each with its own nodes."""
+
+    parts: Sequence[tuple[Drain, Collection[str]]]
+
+    def drain(self, hosts: Sequence[str]) -> None:
+        """Take nodes out of whatever starts work on them."""
+        for part, mine in self._of(hosts):
+            part.drain(mine)
+
+    def resume(self, hosts: Sequence[str]) -> None:
+        """Give them back to it."""
+        for part, mine in self._of(hosts):
+            part.resume(mine)
+
+    def _of(self, hosts: Sequence[str]) -> Iterator[tuple[Drain, list[str]]]:
+        for part, members in self.parts:
+            mine = [host for host in hosts if host in members]
+            if mine:
+                yield part, mine
+
+
+def drain_of(site: Site, shell_on: Callable[[str, str], str]) -> PodDrain:
+    """Return what drains a pod's nodes; `shell_on` runs a line of shell on a host."""
+    parts: list[tuple[Drain, Collection[str]]] = []
+    if site.scheduler is not None:
+        parts.append((SlurmDrain(partial(shell_on, site.roles["login"])), site.compute))
+    if site.kubernetes is not None:
+        manager = management_hosts(site)[0]
+        as_admin = "export KUBECONFIG=/etc/kubernetes/admin.conf; "
+        parts.append((KubernetesDrain(lambda line: shell_on(manager, as_admin + line)), site.kubernetes_hosts))
+    return PodDrain(parts)
+
+
+def split(site: Site, hosts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the hosts that no job runs on, which come first and all at once, and the nodes."""
+    nodes = site.compute | site.kubernetes_hosts
+    return [host for host in hosts if host not in nodes], [host for host in hosts if host in nodes]

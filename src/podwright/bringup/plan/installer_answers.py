@@ -1,0 +1,197 @@
+"""What unattended installers are told: Debian's preseed, Ubuntu's autoinstall, RHEL's kickstart; no password."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import yaml
+
+from podwright.bringup.plan.netboot import HTTP_PORT, hyphens, netboot_of, source_of
+from podwright.bringup.plan.slurm import lines_text
+
+if TYPE_CHECKING:
+    from podwright.bringup.plan.site import Site
+
+_HEAD = "# Written by `podwright pod up`."
+_DONE = "#!ipxe\\nexit\\n"
+
+# A host runs when one can log in, whatever of it was started: sshd is asked first.
+_RUNNING = """\
+[Unit]
+Description=Tell the netboot server that this host runs
+ConditionKernelCommandLine=!podwright.disk
+After=network-online.target ssh.service
+Wants=network-online.target
+StartLimitIntervalSec=0
+[Service]
+Type=oneshot
+ExecStartPre=/bin/bash -c "exec 3<>/dev/tcp/127.0.0.1/22"
+ExecStart=/bin/bash -c "exec 3<>{place} && echo GET /running HTTP/1.0 >&3 && echo >&3 && cat <&3"
+Restart=on-failure
+RestartSec=5
+[Install]
+WantedBy=multi-user.target
+"""
+_UNIT = "podwright-running.service"
+
+
+def settled_lines(site: Site) -> list[str]:
+    """Return the shell lines that make a fresh system a host of the pod: whose keys it takes, and that it tells."""
+    user = site.pod.bringup.user
+    home = "/root" if user == "root" else f"/home/{user}"
+    keys = "".join(f"{key}\\n" for key in netboot_of(site).keys)
+    unit = _RUNNING.format(place=_place(site)).replace("\n", "\\n")
+    lines = [
+        f"install -d -m 700 -o {user} -g {user} {home}/.ssh",
+        f"printf %b {shlex.quote(keys)} >{home}/.ssh/authorized_keys",
+        f"chown {user}:{user} {home}/.ssh/authorized_keys",
+    ]
+    if user != "root":
+        lines.append(f"echo {shlex.quote(f'{user} ALL=(ALL) NOPASSWD: ALL')} >/etc/sudoers.d/90-podwright")
+    return [*lines, f"printf %b {shlex.quote(unit)} >/etc/systemd/system/{_UNIT}", f"systemctl --quiet enable {_UNIT}"]
+
+
+def done_line(site: Site, mac: str) -> str:
+    """Return the shell line that says of a host that it is installed.
+
+    It is sent by bash alone, which all systems have: an installer may have no program that can put a file.
+    """
+    request = f"PUT /done/{hyphens(mac)}.ipxe HTTP/1.0\\r\\nContent-Length: 12\\r\\n\\r\\n{_DONE}"
+    return f"exec 3<>{_place(site)}; printf {shlex.quote(request)} >&3; cat <&3"
+
+
+def _place(site: Site) -> str:
+    return f"/dev/tcp/{site.addresses[site.roles['netboot']]}/{HTTP_PORT}"
+
+
+def finish_lines(site: Site, mac: str) -> list[str]:
+    """Return the shell lines that end an installation."""
+    return [*settled_lines(site), done_line(site, mac)]
+
+
+def host_text(site: Site, host: str) -> str:
+    """Return what a system from the image does before it starts, to be this host; bash runs it."""
+    user = site.pod.bringup.user
+    account = [] if user == "root" else [f"useradd --create-home --shell /bin/bash {user}"]
+    # Without its own name sudo asks for it in the network, until `up` gives the host the names of all.
+    name = [f"echo {host} >/etc/hostname", f"printf '127.0.0.1 localhost\\n127.0.1.1 {host}\\n' >/etc/hosts"]
+    return lines_text([_HEAD, *name, *account, *settled_lines(site)])
+
+
+def preseed_text(site: Site, host: str, mac: str) -> str:
+    """Return the answers of Debian's installer; the way in is a key, and no password works."""
+    given, source = netboot_of(site), urlsplit(source_of(site))
+    last = f"in-target bash -c {shlex.quote('; '.join(finish_lines(site, mac)))}"
+    rows = [
+        "debian-installer/locale string C.UTF-8",
+        "keyboard-configuration/xkb-keymap select us",
+        "netcfg/choose_interface select auto",
+        f"netcfg/get_hostname string {host}",
+        "netcfg/get_domain string",
+        "mirror/country string manual",
+        f"mirror/http/hostname string {source.netloc}",
+        f"mirror/http/directory string {source.path or '/'}",
+        "mirror/http/proxy string",
+        *_debian_account(site.pod.bringup.user),
+        "clock-setup/utc boolean true",
+        "time/zone string UTC",
+        f"partman-auto/disk string {given.disk}",
+        *_DEBIAN_DISK,
+        "apt-setup/cdrom/set-first boolean false",
+        "tasksel/first multiselect standard",
+        "pkgsel/include string openssh-server sudo python3 python3-apt",
+        "pkgsel/upgrade select none",
+        "popularity-contest/participate boolean false",
+        "grub-installer/only_debian boolean true",
+        f"grub-installer/bootdev string {given.disk}",
+        "finish-install/reboot_in_progress note",
+        f"preseed/late_command string {last}",
+    ]
+    return lines_text([_HEAD, *(f"d-i {row}" for row in rows)])
+
+
+_DEBIAN_DISK = (
+    "partman-auto/method string regular",
+    "partman-auto/choose_recipe select atomic",
+    "partman-partitioning/confirm_write_new_label boolean true",
+    "partman/choose_partition select finish",
+    "partman/confirm boolean true",
+    "partman/confirm_nooverwrite boolean true",
+)
+
+
+def _debian_account(user: str) -> list[str]:
+    if user == "root":
+        locked = "passwd/root-password-crypted password *"
+        return ["passwd/root-login boolean true", "passwd/make-user boolean false", locked]
+    return [
+        "passwd/root-login boolean false",
+        "passwd/make-user boolean true",
+        f"passwd/user-fullname string {user}",
+        f"passwd/username string {user}",
+        "passwd/user-password-crypted password *",
+    ]
+
+
+def autoinstall_text(site: Site, host: str, mac: str) -> str:
+    """Return the answers of Ubuntu's installer."""
+    given = netboot_of(site)
+    user = site.pod.bringup.user
+    script = "; ".join(finish_lines(site, mac))
+    answers = {
+        "version": 1,
+        "locale": "C.UTF-8",
+        "keyboard": {"layout": "us"},
+        # A star is a password that nothing matches.
+        "identity": {"hostname": host, "username": "installer" if user == "root" else user, "password": "*"},
+        "ssh": {"install-server": True, "allow-pw": False, "authorized-keys": list(given.keys)},
+        "storage": {"layout": {"name": "direct", "match": {"path": given.disk}}},
+        "apt": {"fallback": "abort", "geoip": False, "mirror-selection": {"primary": [{"uri": source_of(site)}]}},
+        "packages": ["python3", "python3-apt", "sudo"],
+        "updates": "security",
+        "late-commands": [["curtin", "in-target", "--", "bash", "-c", script]],
+        "shutdown": "reboot",
+    }
+    text = yaml.safe_dump({"autoinstall": answers}, sort_keys=False, width=1000)
+    return f"#cloud-config\n{_HEAD}\n{text}"
+
+
+def kickstart_text(site: Site, host: str, mac: str) -> str:
+    """Return the answers of RHEL's installer and its kin."""
+    given = netboot_of(site)
+    user = site.pod.bringup.user
+    disk = given.disk.removeprefix("/dev/")
+    account = [] if user == "root" else [f"user --name={user} --lock"]
+    return lines_text(
+        [
+            _HEAD,
+            "text",
+            "reboot",
+            "lang C.UTF-8",
+            "keyboard us",
+            "timezone UTC --utc",
+            f"network --bootproto=dhcp --device={mac} --hostname={host} --activate",
+            f"url --url={source_of(site)}",
+            "rootpw --lock",
+            *account,
+            "selinux --enforcing",
+            "firewall --disabled",
+            "services --enabled=sshd",
+            f"ignoredisk --only-use={disk}",
+            f"bootloader --boot-drive={disk}",
+            "zerombr",
+            "clearpart --all --initlabel",
+            "autopart --type=plain",
+            "%packages",
+            "@^minimal-environment",
+            "openssh-server",
+            "python3",
+            "sudo",
+            "%end",
+            "%post --interpreter=/bin/bash",
+            *finish_lines(site, mac),
+            "%end",
+        ]
+    )

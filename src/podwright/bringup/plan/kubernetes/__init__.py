@@ -1,0 +1,1 @@
+"""What a cluster made with kubeadm gets. Pure."""

@@ -1,0 +1,132 @@
+"""How hosts without a system get one: addresses and boot scripts for all of them, and answers for their installers.
+
+A host boots into its installer until it says that it is done; from then on it is sent to its own disk. Nothing but
+files decides that: the server keeps what a host puts there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from podwright.bringup.plan.site import MIRROR_PORT
+from podwright.bringup.plan.slurm import lines_text
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from podwright.bringup.plan.site import Site
+    from podwright.spec.provisioning import Netboot
+
+HTTP_PORT = 8080
+_HEAD = "# Written by `podwright pod up`."
+# By the number that firmware gives of itself: 0 is a BIOS; 7 and 9 are UEFI on x86-64, 11 on Arm.
+_LOADERS = {0: "undionly.kpxe", 7: "snponly.efi", 9: "snponly.efi", 11: "snponly-arm64.efi"}
+_DEBIAN_INSTALLER = "/usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
+
+
+@dataclass(frozen=True)
+class NetbootPlaces:
+    """Where the server keeps things."""
+
+    root: str = "/srv/podwright/netboot"
+    loaders: str = "/usr/lib/ipxe"
+    installer: str = _DEBIAN_INSTALLER
+    leases: str = "/var/lib/misc/dnsmasq.leases"
+    log: str = "/var/log/nginx/netboot.log"
+    run: str = "/run"
+    user: str = "www-data"
+
+
+def netboot_of(site: Site) -> Netboot:
+    """Return how hosts are booted; refuse a pod that asks for it and does not say how."""
+    given = site.pod.bringup.netboot
+    if given is None:
+        hint = "write `netboot: {first: 10.0.0.200, last: 10.0.0.250}`, the addresses for hosts that are not known yet"
+        raise site.pod.refusal([("bringup.netboot", "is missing: the pod's services have netboot", hint)])
+    return given
+
+
+def machines(site: Site) -> dict[str, str]:
+    """Return every host that may be booted, by its hardware address."""
+    known: dict[str, str] = {}
+    for group in site.pod.nodes:
+        known |= dict(zip(group.macs, group.hosts, strict=False))
+    return known
+
+
+def base_url(site: Site) -> str:
+    """Return where hosts fetch from."""
+    return f"http://{site.addresses[site.roles['netboot']]}:{HTTP_PORT}"
+
+
+def dnsmasq_text(site: Site, places: NetbootPlaces) -> str:
+    """Return dnsmasq's configuration: DHCP and TFTP, no names. A known host gets its address, others a passing one."""
+    given = netboot_of(site)
+    server = site.addresses[site.roles["netboot"]]
+    rows = [
+        _HEAD,
+        "port=0",
+        f"interface={given.interface}" if given.interface else f"listen-address={server}",
+        "bind-interfaces",
+        "no-ping",
+        f"dhcp-range={given.first},{given.last},{given.netmask},1h",
+        f"dhcp-leasefile={places.leases}",
+        f"dhcp-option=option:router,{given.router}" if given.router else "dhcp-option=option:router",
+        *(f"dhcp-host={mac},{site.addresses[host]},{host}" for mac, host in machines(site).items()),
+        "enable-tftp",
+        f"tftp-root={places.loaders}",
+        "dhcp-match=set:ipxe,175",
+    ]
+    for number, loader in _LOADERS.items():
+        rows.append(f"dhcp-match=set:arch{number},option:client-arch,{number}")
+        rows.append(f"dhcp-boot=tag:!ipxe,tag:arch{number},{loader}")
+    return lines_text([*rows, f"dhcp-boot=tag:ipxe,{base_url(site)}/boot.ipxe"])
+
+
+def nginx_text(site: Site, places: NetbootPlaces) -> str:
+    """Return nginx's configuration. A host may put one small file, under its own name, that says it is done."""
+    server = site.addresses[site.roles["netboot"]]
+    return f"""\
+{_HEAD}
+user {places.user};
+worker_processes auto;
+pid {places.run}/nginx.pid;
+error_log {places.log}.errors;
+events {{ worker_connections 4096; }}
+http {{
+    log_format netboot '$time_iso8601 $remote_addr $request_method $uri $status $body_bytes_sent';
+    access_log {places.log} netboot;
+    types {{ text/plain ipxe cfg ks; }}
+    default_type application/octet-stream;
+    sendfile on;
+    server_tokens off;
+    server {{
+        listen {server}:{HTTP_PORT};
+        root {places.root};
+        location / {{ limit_except GET {{ deny all; }} }}
+        location /installer/ {{ alias {places.installer}/; }}
+        location ~ "^/done/[0-9a-f]{{2}}(-[0-9a-f]{{2}}){{5}}\\.ipxe$" {{
+            dav_methods PUT;
+            client_max_body_size 1k;
+            client_body_temp_path {places.root}/.part;
+            limit_except GET PUT {{ deny all; }}
+        }}
+    }}
+}}
+"""
+
+
+def hyphens(mac: str) -> str:
+    """Return a hardware address as iPXE writes it into the name of a file."""
+    return mac.replace(":", "-")
+
+
+def source_of(site: Site) -> str:
+    """Return where an installer gets its packages."""
+    given = netboot_of(site)
+    if given.source:
+        return given.source
+    if not site.has("mirror"):
+        hint = "write `source:` under `bringup.netboot`, or let the pod have a mirror"
+        raise refuse("nobody says where the installer gets packages", hint=hint, field="bringup.netboot.source")
+    return f"http://{site.addresses[site.roles['mirror']]}:{MIRROR_PORT}/debian"

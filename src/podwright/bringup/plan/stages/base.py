@@ -1,0 +1,137 @@
+"""The base of every host: names, accounts, the way in, and what the kernel is told."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+from podwright.bringup.plan.host import HostAccount, HostFile, HostFolder, Step
+from podwright.bringup.plan.kubernetes.kubeadm import balancer_name
+from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.slurm import lines_text
+from podwright.spec.provisioning import AptSource
+
+_HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
+_SSHD = """\
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+# Many runs and one configuration of many hosts at once come through one login node.
+MaxStartups 100:30:200
+MaxSessions 100
+"""
+# A dash: a kernel that does not have the key, or a container that may not set it, is no fault.
+_SYSCTL = """\
+-net.core.somaxconn = 65535
+-net.ipv4.ip_local_port_range = 32768 60999
+-net.ipv4.tcp_max_syn_backlog = 65535
+-vm.zone_reclaim_mode = 0
+"""
+
+
+def sources(site: Site, host: str) -> Step | None:
+    """Return further sources of packages, each trusted for what its own key signed, and the releases that are kept."""
+    files = [HostFile(f"/etc/apt/sources.list.d/{each.name}.sources", source_text(each)) for each in _given(site)]
+    files += _archive(site)
+    minor = site.kubernetes_version.rpartition(".")[0]
+    releases = {
+        "kubernetes": ("kubeadm kubelet kubectl", minor if site.kubernetes is not None else None),
+        "slurm": ("slurm* libslurm*", site.pod.bringup.versions.slurm if site.scheduler is not None else None),
+    }
+    for name, (packages, release) in releases.items():
+        if release is not None:
+            files.append(HostFile(f"/etc/apt/preferences.d/podwright-{name}", _pinned(packages, release)))
+    return Step(files=tuple(files)) if files else None
+
+
+def _archive(site: Site) -> list[HostFile]:
+    """Return where packages come from at a site without a network, instead of what the system itself came with.
+
+    The archive was looked through to its last byte when its serving began; apt checks each package against its list.
+    """
+    place = site.pod.bringup.archive
+    if place is None:
+        return []
+    return [
+        HostFile("/etc/apt/sources.list", f"{_HEAD}deb [trusted=yes] {place}/packages ./\n"),
+        HostFile("/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# Packages come from the archive alone.\n"),
+    ]
+
+
+def _given(site: Site) -> tuple[AptSource, ...]:
+    return site.pod.bringup.sources
+
+
+def source_text(source: AptSource) -> str:
+    """Return a source as apt reads it; a key of several lines is indented, and a blank one has a dot."""
+    key = [f" {line}" if line.strip() else " ." for line in source.key.strip().splitlines()]
+    rows = [f"URIs: {source.uri}", f"Suites: {' '.join(source.suites)}"]
+    if source.components:
+        rows.append(f"Components: {' '.join(source.components)}")
+    return _HEAD + lines_text(["Types: deb", *rows, "Signed-By:", *key])
+
+
+def _pinned(packages: str, release: str) -> str:
+    """Return that packages, with all that they need of each other, stay at a release until the file says another."""
+    return f"Package: {packages}\nPin: version {release}.*\nPin-Priority: 1001\n"
+
+
+def base(site: Site, host: str) -> Step:
+    """Return what every host has."""
+    accounts = site.pod.bringup.users
+    files = [
+        site.remember("hosts file", _hosts_file),
+        HostFile("/etc/hostname", f"{host}\n"),
+        HostFile(
+            "/etc/ssh/sshd_config.d/50-podwright.conf",
+            _HEAD + _SSHD,
+            check="/usr/sbin/sshd -t -f %s",
+            restarts=("ssh",),
+        ),
+        HostFile("/etc/sysctl.d/90-podwright.conf", _HEAD + _SYSCTL, restarts=("systemd-sysctl",)),
+    ]
+    folders = []
+    for account in accounts:
+        home = f"/home/{account.name}"
+        name = account.name
+        folders.append(HostFolder(f"{home}/.ssh", "0700", name, name))
+        files.append(HostFile(f"{home}/.ssh/authorized_keys", lines_text(account.keys), "0600", name, name))
+        if site.is_on("login", host):
+            folders += [HostFolder(f"{mount}/{name}", "0700", name, name) for mount in site.shared_mounts]
+    return Step(
+        packages=("openssh-server", "sudo"),
+        accounts=tuple(HostAccount(account.name, account.uid) for account in accounts),
+        folders=tuple(folders),
+        files=tuple(files),
+        services=("ssh",),
+    )
+
+
+_CLOCK = """\
+driftfile /var/lib/chrony/chrony.drift
+makestep 1.0 3
+rtcsync
+"""
+
+
+def time(site: Site, host: str) -> Step | None:
+    """Return the clock: one host follows those outside, and all others follow it."""
+    outside = site.pod.bringup.time_servers
+    if site.pod.bringup.roles.time is None and not outside:
+        return None
+    rows = [f"server {site.addresses[site.roles['time']]} iburst"]
+    if site.is_on("time", host):
+        networks = dict.fromkeys(str(ip_network(f"{each}/24", strict=False)) for each in site.addresses.values())
+        # Where nobody outside answers, the hosts still agree among each other.
+        rows = [*(f"server {each} iburst" for each in outside), "local stratum 10", *map("allow {}".format, networks)]
+    text = _HEAD + lines_text(rows) + _CLOCK
+    config = HostFile("/etc/chrony/chrony.conf", text, check="chronyd -p -f %s", restarts=("chrony",))
+    return Step(packages=("chrony",), files=(config,), services=("chrony",))
+
+
+def _hosts_file(site: Site) -> HostFile:
+    """Return /etc/hosts, the same everywhere: no host needs a name server to find another."""
+    rows = [f"{address} {host}" for host, address in site.addresses.items()]
+    own = ["127.0.0.1 localhost", "::1 localhost ip6-localhost"]
+    if site.kubernetes is not None:
+        # Each host reaches the cluster through the balancer on its loopback.
+        own.append(f"127.0.0.1 {balancer_name(site)}")
+    return HostFile("/etc/hosts", _HEAD + lines_text([*own, *rows]))

@@ -1,0 +1,58 @@
+"""The server that hosts without a system boot from: DHCP, TFTP and HTTP on one host."""
+
+from __future__ import annotations
+
+from podwright.bringup.plan.boot_image import recipe
+from podwright.bringup.plan.boot_scripts import boot_files
+from podwright.bringup.plan.host import HostFile, HostFolder, Step
+from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, netboot_of, nginx_text
+from podwright.bringup.plan.site import Site
+
+
+def server(site: Site, host: str) -> Step | None:
+    """Return the server with all that hosts fetch from it."""
+    if not site.has("netboot") or not site.is_on("netboot", host):
+        return None
+    places = NetbootPlaces()
+    fetched = [HostFile(f"{places.root}/{path}", text) for path, text in boot_files(site).items()]
+    folders = dict.fromkeys(file.path.rpartition("/")[0] for file in fetched)
+    written = [f"{places.root}/done", f"{places.root}/.part"]
+    packages = ("dnsmasq", "nginx-light", "ipxe")
+    config = HostFile(
+        "/etc/dnsmasq.d/podwright.conf",
+        dnsmasq_text(site, places),
+        check="dnsmasq --test --conf-file=%s",
+        restarts=("dnsmasq",),
+    )
+    web = HostFile("/etc/nginx/nginx.conf", nginx_text(site, places), check="nginx -t -q -c %s", restarts=("nginx",))
+    return Step(
+        packages=packages,
+        folders=(
+            *(HostFolder(folder) for folder in folders),
+            HostFolder(f"{places.root}/files"),
+            *(HostFolder(folder, "0750", places.user, places.user) for folder in written),
+        ),
+        files=(config, web, *fetched),
+        services=("dnsmasq", "nginx"),
+    )
+
+
+def system(site: Site, host: str) -> Step | None:
+    """Return what the server sends as a system: an installer that is a package, or an image that it makes."""
+    if not site.has("netboot") or not site.is_on("netboot", host):
+        return None
+    given = netboot_of(site)
+    if given.install == "installer":
+        return Step(packages=("debian-installer-12-netboot-amd64",)) if given.os == "debian-12" else None
+    if {given.os, site.pod.bringup.os} != {"debian-12"}:
+        hint = "let both be debian-12, or write `install: installer`"
+        message = f"is {given.os}, and the server runs {site.pod.bringup.os}: an image is made of Debian 12 alone"
+        raise site.pod.refusal([("bringup.netboot.os", message, hint)])
+    files = recipe.recipe_files()
+    folders = dict.fromkeys(file.path.rpartition("/")[0] for file in files)
+    return Step(
+        packages=recipe.TOOLS,
+        folders=tuple(HostFolder(folder) for folder in folders),
+        files=tuple(files),
+        commands=(recipe.image_command(site, NetbootPlaces()),),
+    )

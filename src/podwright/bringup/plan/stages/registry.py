@@ -1,0 +1,74 @@
+"""The container registry: TLS by the pod's own authority, one password, and hosts that trust it."""
+
+from __future__ import annotations
+
+from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
+from podwright.bringup.plan.site import REGISTRY_PORT, Site
+
+USER = "podwright"
+_FOLDER = "/etc/docker/registry"
+_PASSWORDS = f"{_FOLDER}/htpasswd"
+_OWNER = "docker-registry"
+# Both take the password from standard input. The registry reads the file anew whenever it has changed.
+_PASSWORD = HostCommand(
+    "the registry's password",
+    check=("/bin/sh", "-c", f"htpasswd -vi {_PASSWORDS} {USER} 2>&1"),
+    sees="correct",
+    run=("/bin/sh", "-c", f"umask 027; htpasswd -ciB {_PASSWORDS} {USER} && chgrp {_OWNER} {_PASSWORDS}"),
+    secret="registry_password",
+)
+_CLIENTS = ("/etc/docker/certs.d", "/etc/containers/certs.d")
+
+
+def password(site: Site, host: str) -> Step | None:
+    """Return the registry's programs and its password: it does not start without one."""
+    if not site.has("registry") or not site.is_on("registry", host):
+        return None
+    folders = (HostFolder(_FOLDER), HostFolder(f"{_FOLDER}/tls", "0750", group=_OWNER))
+    return Step(packages=("docker-registry", "apache2-utils"), folders=folders, commands=(_PASSWORD,))
+
+
+def registry(site: Site, host: str) -> Step | None:
+    """Return what the registry's host has, and on every host the authority's certificate, where clients look for it."""
+    if not site.has("registry"):
+        return None
+    place = f"{site.roles['registry']}:{REGISTRY_PORT}"
+    folders = tuple(HostFolder(f"{folder}/{place}") for folder in _CLIENTS)
+    files = tuple(HostFile(f"{folder.path}/ca.crt", secret="ca_certificate") for folder in folders)
+    if not site.is_on("registry", host):
+        return Step(folders=folders, files=files)
+    return Step(
+        folders=folders,
+        files=(
+            *files,
+            _file("config.yml", text=config(site.addresses[host])),
+            _file("tls/registry.crt", secret="registry_certificate"),
+            _file("tls/registry.key", secret="registry_key"),
+        ),
+        services=(_OWNER,),
+    )
+
+
+def _file(name: str, text: str = "", secret: str = "") -> HostFile:
+    return HostFile(f"{_FOLDER}/{name}", text, "0640", group=_OWNER, secret=secret, restarts=(_OWNER,))
+
+
+def config(address: str) -> str:
+    """Return the registry's configuration."""
+    return f"""\
+# Written by `podwright pod up`.
+version: 0.1
+log: {{level: info}}
+storage:
+  filesystem: {{rootdirectory: /var/lib/docker-registry}}
+  delete: {{enabled: true}}
+http:
+  addr: "{address}:{REGISTRY_PORT}"
+  tls:
+    certificate: {_FOLDER}/tls/registry.crt
+    key: {_FOLDER}/tls/registry.key
+auth:
+  htpasswd:
+    realm: podwright
+    path: {_PASSWORDS}
+"""

@@ -1,0 +1,41 @@
+"""`data stage`: the files of a selection, copied to where nodes see them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podwright.cli.commands.data.scan import complete_name, open_store
+from podwright.cli.options import AsJson
+from podwright.cli.terminal import figures, output
+
+
+def data_stage_command(
+    selection: Annotated[
+        str,
+        typer.Argument(metavar="SELECTION[/SPLIT]", autocompletion=complete_name, help="What is copied."),
+    ],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The folder it is copied to.")],
+    as_json: AsJson = False,
+) -> None:
+    """Copy the files of a selection to a folder, checked, and only what is not there yet."""
+    store = open_store()
+    from podwright.cli.terminal.meter import Meter
+    from podwright.data.selecting.copying import CopyCounts, stage_to
+    from podwright.data.selecting.selections import check_split, load
+
+    name, _, split = selection.partition("/")
+    chosen = load(store, name)
+    with Meter("staging", figure=figures.size) as meter:
+
+        def show(counts: CopyCounts) -> None:
+            meter.show(counts.bytes, counts.all_bytes, f"{counts.files} of {counts.all_files} files")
+
+        copied = stage_to(chosen, check_split(chosen, split or None), to, show)
+    if as_json:
+        return output.print_json(copied.as_json())
+    rate = figures.size(copied.bytes / copied.took_s) if copied.took_s else figures.NONE
+    print(f"{copied.files} files, {figures.size(copied.bytes)}: {copied.copied} copied, {copied.reused} were there")
+    return print(f"{copied.took_s:g} s, {rate}/s; scan it with `podwright data scan {to} --name DATASET`")

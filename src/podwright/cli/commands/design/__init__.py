@@ -1,0 +1,1 @@
+"""Commands that size a pod and predict what it does."""

@@ -1,0 +1,129 @@
+"""`capacity`: from cars and cameras to bandwidth, storage and nodes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.options import AsJson, complete_file
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from podwright.design.predict.capacity import CapacityFigure, CapacityPlan
+    from podwright.design.predict.capacity_file import CapacityFile
+
+_VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
+
+
+def capacity_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capacity file.", autocompletion=complete_file)],
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", metavar="DATASET", help="Beside it, what this dataset brought and kept."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--on", metavar="POD", help="With --dataset: how long this pod's storage lasts."),
+    ] = None,
+    pod: Annotated[
+        Path | None, typer.Option("--pod", metavar="FILE", help="Write the pod that carries the chain to this file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Reckon and print every figure with how it came about."""
+    from podwright.design.predict import capacity
+    from podwright.design.predict.capacity_file import parse_capacity
+    from podwright.spec.source import decode, read_source
+
+    given = parse_capacity(decode(read_source(file), str(file)), str(file))
+    plan = capacity.reckon(given)
+    if pod is not None:
+        _write_pod(given, plan, file, pod)
+    if dataset is not None:
+        plan = replace(plan, figures=(*plan.figures, *_measured(plan, dataset, target)))
+    if as_json:
+        return output.print_json(capacity.as_json(plan))
+    return print("\n".join(_lines(plan)))
+
+
+def _write_pod(given: CapacityFile, plan: CapacityPlan, file: Path, path: Path) -> None:
+    """Write the pod that carries the chain; a file that is there already is somebody's."""
+    from podwright.cli.terminal.files import in_words
+    from podwright.design.predict.capacity_pod import pod_text
+    from podwright.spec.problems import Refusal, refuse
+
+    try:
+        text = pod_text(given, plan)
+    except Refusal as refusal:
+        raise Refusal(replace(problem, file=str(file)) for problem in refusal.problems) from None
+    if path.exists():
+        raise refuse(f"{path} is there already", hint="name a new file; it is not written over")
+    with in_words(path), path.open("x", encoding="utf-8") as stream:
+        stream.write(text)
+    output.say("wrote", f"{path}; next: podwright design {path}")
+
+
+def _measured(plan: CapacityPlan, dataset: str, pod: str | None) -> Iterator[CapacityFigure]:
+    """Yield what a dataset brought and kept, and how long each storage of a pod takes that."""
+    from podwright.cli.commands.data.scan import open_store
+    from podwright.data.catalog.growth import growth
+    from podwright.design.predict.capacity import CapacityFigure, fill_days, si
+
+    seen = growth(open_store(), dataset)
+    how = f"median of {seen.days} days on which files of {dataset} were written"
+    yield CapacityFigure("dataset", "bytes_per_day", seen.bytes_per_day, "B", how)
+    modelled = plan.get("data", "bytes_per_day")
+    if modelled:
+        how = f"of {si(modelled, 'B')} that the file gives"
+        yield CapacityFigure("dataset", "share_of_model", seen.bytes_per_day / modelled, "", how)
+    kept_per_day = float(seen.bytes_per_day)
+    if seen.kept_share is not None:
+        kept_per_day *= seen.kept_share
+        how = ", ".join(f"{count} {reason}" for reason, count in seen.reasons.items())
+        yield CapacityFigure("dataset", "kept_share", seen.kept_share, "", f"by curation: {how}")
+        yield CapacityFigure("dataset", "kept_bytes_per_day", kept_per_day, "B", "bytes per day x kept share")
+    if pod is not None:
+        yield from fill_days(_storage(pod), seen.size_bytes, kept_per_day)
+
+
+def _storage(pod: str) -> dict[str, int]:
+    from podwright.launch import Session, pods
+    from podwright.spec import load_pod
+
+    if pod.endswith((".yaml", ".yml")):
+        described = load_pod(pod)
+    else:
+        with Session.open() as session:
+            described = pods.find(session.home, pod)
+    return {storage.name: storage.capacity_bytes for storage in described.storage if storage.capacity_bytes}
+
+
+def _lines(plan: CapacityPlan) -> Iterator[str]:
+    from podwright.design.predict.capacity import shown
+
+    figures = {(figure.section, figure.name): shown(figure) for figure in plan.figures}
+    needs = [text.format(figures[section, name]) for section, name, text in _VERDICTS if (section, name) in figures]
+    yield from output.aligned("needs", ", ".join(needs), sys.stdout)
+    yield ""
+    rows = []
+    for section, group in groupby(plan.figures, key=lambda figure: figure.section):
+        label = section
+        for figure in group:
+            rows.append([label, _spoken(figure.name), figures[section, figure.name], figure.how])
+            label = ""
+    yield from output.table(["", "what", "how much", "how"], rows, output.width_of(sys.stdout))
+    yield ""
+    if plan.assumptions:
+        yield from output.aligned("assumed", "\n".join(plan.assumptions), sys.stdout)
+    yield from output.aligned("origin", "modelled from what the file gives", sys.stdout)
+
+
+def _spoken(name: str) -> str:
+    """Return a figure's name as people say it; its unit stands beside the number."""
+    return name.replace("_bytes_s", " rate").replace("bytes_s", "rate").replace("_", " ")

@@ -1,0 +1,232 @@
+"""`design`: sizes, wires and places a pod, prints it as tables, writes all that is needed to build it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podwright.cli.commands.pod.pods import POD_FILES, read_pod
+from podwright.cli.options import AsJson, complete_file
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from podwright.design.check import Checked
+    from podwright.design.growth import Growth
+    from podwright.design.plan import Design
+    from podwright.spec import Pod
+    from podwright.spec.problems import Refusal
+
+
+def design_command(
+    pod: Annotated[
+        str | None, typer.Argument(metavar="[POD]", help="A pod's file or name.", autocompletion=complete_file)
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", metavar="N", min=1, help="So many nodes, when there is no file.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="M", help="Their model in the library.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write all files into this folder.")] = None,
+    cables: Annotated[bool, typer.Option("--cables", help="Print every cable.")] = False,
+    grow_from: Annotated[
+        str | None, typer.Option("--grow-from", metavar="OLD", help="List what it takes to grow from this pod.")
+    ] = None,
+    allow_moves: Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            "--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed, or LLDP on Ethernet switches."
+        ),
+    ] = None,
+    gpu_read: Annotated[
+        str, typer.Option("--gpu-read", metavar="RATE", help="What one GPU must be able to read, for the verdict.")
+    ] = "1GB/s",
+    as_json: AsJson = False,
+) -> int:
+    """Print the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
+    design = _design(pod, nodes, model)
+    if check is not None:
+        return _check(design, check, out, as_json)
+    growth, old = None, None
+    if grow_from:
+        old = _design(grow_from, None, None)
+        growth = _growth(old, design, allow_moves, pod)
+    if out is not None:
+        _write(design, old, growth, out)
+    if as_json:
+        output.print_json(_document(design, growth, cables, _rate(gpu_read)))
+    else:
+        print("\n".join(_lines(design, growth, cables, _rate(gpu_read))))
+    return 0
+
+
+def _rate(text: str) -> int:
+    from podwright.spec.problems import Refusal, refuse
+    from podwright.spec.quantity import bandwidth_bytes_s
+
+    try:
+        return bandwidth_bytes_s(text)
+    except Refusal as refusal:
+        raise refuse(refusal.problems[0].message, refusal.problems[0].hint, field="--gpu-read") from None
+
+
+def _lines(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -> list[str]:
+    from podwright.cli.commands.design.tables import cable_table, design_tables, growth_tables
+
+    width = output.width_of(sys.stdout)
+    if growth is not None:
+        return growth_tables(growth, cables, width)
+    if cables:
+        return cable_table(design, width)
+    return design_tables(design, gpu_read, width)
+
+
+def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -> Any:
+    from podwright.design.document import cables_json, design_json, growth_json
+
+    if growth is not None:
+        return {**design_json(design, gpu_read), "growth": growth_json(growth)}
+    if cables:
+        return cables_json(design)
+    return design_json(design, gpu_read)
+
+
+def _growth(before: Design, design: Design, allow_moves: bool, pod: str | None) -> Growth:
+    from podwright.design.growth import check_pods, grow, refuse_moves
+    from podwright.spec.problems import Refusal
+
+    try:
+        check_pods(before, design)
+    except Refusal as refusal:
+        raise _as_given(refusal, design, pod) from None
+    growth = grow(before, design)
+    if growth.disturbs and not allow_moves:
+        raise _as_given(refuse_moves(growth, before, design), design, pod)
+    return growth
+
+
+def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
+    from podwright.cli.terminal.files import write_files
+    from podwright.design.discovered import name_map
+
+    checked = _checked(design, path)
+    if out is not None:
+        write_files({"node-name-map": name_map(checked.inferred)}, out)
+    if as_json:
+        findings = [{"kind": finding.kind, "message": finding.message} for finding in checked.findings]
+        output.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": findings})
+    else:
+        _print_check(checked)
+    return int(bool(checked.findings))
+
+
+def _checked(design: Design, path: Path) -> Checked:
+    """Compare with a folder of what Ethernet switches printed, the file of one of them, or that of a subnet."""
+    from podwright.design.check import check_fabric, check_neighbours
+
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+        return check_neighbours(design, {str(file): _text(file) for file in files}, str(path))
+    if design.underlay is not None and path.stem in {switch.name for switch in design.wired["compute"].switches}:
+        return check_neighbours(design, {str(path): _text(path)}, str(path))
+    return check_fabric(design, _text(path), str(path))
+
+
+def _text(path: Path) -> str:
+    from podwright.spec.problems import refuse
+
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        hint = "write it with `ibnetdiscover`, or on each Ethernet switch with `lldpctl -f json`"
+        raise refuse(f"cannot be read: {(error.strerror or '').lower()}", hint, file=str(path)) from None
+
+
+def _print_check(checked: Checked) -> None:
+    for finding in checked.findings:
+        text = finding.message.replace("; ", "\n").replace(", ", "\n")
+        print("\n".join(output.aligned(finding.kind, text, sys.stdout)))
+    if checked.inferred:
+        output.say("named", f"{len(checked.inferred)} switches by what they are joined to")
+    verdict = "as designed"
+    if checked.findings:
+        verdict = f"{len(checked.findings)} not as designed"
+    print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
+
+
+def _write(design: Design, old: Design | None, growth: Growth | None, out: Path) -> None:
+    from podwright import theme
+    from podwright.cli.terminal.files import write_files
+    from podwright.design.exports.files import design_files
+    from podwright.design.exports.tables import growth_plan
+
+    files = design_files(design, theme.asset("tokens.css"))
+    if old is not None and growth is not None:
+        files["growth.csv"] = growth_plan(growth, old, design)
+    write_files(files, out)
+    output.say("wrote", f"{len(files)} files to {out}")
+
+
+def _design(pod: str | None, nodes: int | None, model: str | None) -> Design:
+    """Design what is named; problems are told with the file's name as it was given."""
+    from podwright.design.plan import design_pod
+    from podwright.spec.problems import Refusal
+
+    given = _pod(pod, nodes, model)
+    try:
+        design = design_pod(given)
+        design.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is printed
+    except Refusal as refusal:
+        raise _renamed(refusal, pod) from None
+    return design
+
+
+def _as_given(refusal: Refusal, design: Design, pod: str | None) -> Refusal:
+    """Give a refusal of the design its place in the pod's file."""
+    problems = [(problem.field, problem.message, problem.hint) for problem in refusal.problems]
+    return _renamed(design.pod.refusal(problems), pod)
+
+
+def _renamed(refusal: Refusal, pod: str | None) -> Refusal:
+    """Name the file as the user did; a pod that is known by name has one of its own."""
+    from dataclasses import replace
+
+    from podwright.spec.problems import Refusal
+
+    if pod is not None and not pod.endswith(POD_FILES):
+        return refusal
+    return Refusal(replace(problem, file=pod or "") for problem in refusal.problems)
+
+
+def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
+    from podwright.spec.problems import refuse
+
+    if pod is not None and (nodes is not None or model is not None):
+        raise refuse(
+            "a pod's file and --nodes or --model were given: they say the same thing twice",
+            hint="the file says how many nodes there are, and of which model",
+        )
+    if (pod is None) == (nodes is None) or (nodes is None) != (model is None):
+        raise refuse(
+            "needs a pod's file, or --nodes and --model",
+            hint="`podwright design pod.yaml` or `podwright design --nodes 140 --model dgx-a100`",
+        )
+    if pod is None:
+        return _plain_pod(nodes or 1, str(model))
+    return read_pod(pod)
+
+
+def _plain_pod(nodes: int, model: str) -> Pod:
+    """Make the pod of so many nodes of a model, named as such machines mostly are."""
+    from podwright.spec import Pod, fold_hosts, node_model
+    from podwright.spec.hostlist import MAX_HOSTS
+    from podwright.spec.problems import refuse
+
+    if nodes > MAX_HOSTS:
+        raise refuse(f"more than {MAX_HOSTS:,} nodes", hint="several pods can meet in one core", field="--nodes")
+    name = node_model(model).name or "node"
+    digits = max(3, len(str(nodes)))
+    hosts = [f"{name.split('-')[0]}{number:0{digits}d}" for number in range(1, nodes + 1)]
+    return Pod.model_validate({"name": "pod", "nodes": [{"hosts": fold_hosts(hosts), "model": model}]})

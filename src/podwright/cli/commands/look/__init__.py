@@ -1,0 +1,1 @@
+"""Commands that show what runs do and did."""

@@ -1,0 +1,95 @@
+"""`show`: one run, a line per fact."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from podwright.cli.options import AsJson, RunRef
+from podwright.cli.terminal import figures, output, verdict
+from podwright.cli.terminal.follow import document_of
+from podwright.cli.terminal.listing import coloured, points_listing
+
+if TYPE_CHECKING:
+    from podwright.runs import Record
+
+
+def show_command(run: RunRef, as_json: AsJson = False) -> None:
+    """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
+    from podwright.cli.commands.look import show_folder
+    from podwright.launch import Session, find
+    from podwright.launch.prune import size_bytes
+
+    with Session.open() as session:
+        shown = find(session, run)
+        record, points = shown.records_anyway()
+        size = sum(size_bytes(part.folder.path) for part in shown.parts())
+        replaced = [] if points else shown.replacements()
+        if as_json:
+            rows = [row.as_json() for row in replaced]
+            versions = [{"node": node, **row} for node, row in show_folder.versions_of(shown.folder).items()]
+            beside = {"bytes": size, "replaced": rows, "versions": versions}
+            return output.print_json({**document_of(record, points), **beside})
+        why: list[str] = []
+        if record.state in ("failed", "lost") and not points:
+            why = shown.explain(record)
+        asked = list(show_folder.asked_for(shown.folder))
+        happened = [] if points else list(show_folder.happened(shown.folder, replaced, bool(why)))
+    lines = [*facts(record, len(points), why), *asked, *happened, ("size", figures.size(size))]
+    for word, text in lines:
+        print("\n".join(output.aligned(word, text, sys.stdout)))
+    if points:
+        listed = points_listing(points, output.width_of(sys.stdout))
+        print("\n" + "\n".join(coloured(listed, points, sys.stdout)))
+    return None
+
+
+def facts(record: Record, points: int, why: Sequence[str], now_s: float | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the facts of a run as (word, text), leaving out what there is nothing to say about; `why` if it failed."""
+    point_of = f", point of {record.parent}" if record.parent else ""
+    yield "run", f"{record.id}{point_of}"
+    if why:
+        yield from verdict.explanation(record, why)
+    else:
+        yield _state(record, points, now_s)
+    if record.silence:
+        yield "silent", record.silence
+    if record.matrix:
+        yield "matrix", "  ".join(f"{name} {figures.value(value)}" for name, value in record.matrix.items())
+    yield "target", record.target
+    yield "nodes", _nodes(record, points)
+    yield "times", _times(record)
+    if results := figures.results(record.results):
+        yield "results", results
+    if cost := record.cost:
+        yield "cost", f"{figures.value(cost['amount'])} {cost['currency']} ({cost['origin']})"
+    yield "folder", record.folder
+
+
+def _state(record: Record, points: int, now_s: float | None) -> tuple[str, str]:
+    if record.is_final:
+        return verdict.sentence(record, record.goal, points)
+    since_s = figures.seconds_between(record.started_at or record.created_at, None, now_s)
+    reason = f", {record.reason}" if record.reason else ""
+    return record.state, f"for {figures.duration(since_s)}{reason}"
+
+
+def _nodes(record: Record, points: int) -> str:
+    from podwright.spec.hostlist import fold_hosts
+
+    text = str(record.nodes)
+    if record.world_size:
+        text += f", world size {record.world_size}"
+    if record.attempts > 1 and not points:
+        text += f", {record.attempts} attempts"
+    if record.hosts:
+        text += f": {fold_hosts(list(dict.fromkeys(record.hosts)))}"
+    return text
+
+
+def _times(record: Record) -> str:
+    from podwright.runs.record import iso
+
+    times = {"created": record.created_at, "started": record.started_at, "ended": record.ended_at}
+    return "\n".join(f"{name:<8}{iso(time_s)}" for name, time_s in times.items() if time_s is not None)

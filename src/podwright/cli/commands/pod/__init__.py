@@ -1,0 +1,1 @@
+"""Commands of pods, their hosts and their mirrors."""

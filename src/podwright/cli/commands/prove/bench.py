@@ -1,0 +1,265 @@
+"""`bench`: suites of runs, how they scale, what became slower, scores of logs, and published results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.commands.pod.pods import read_pod
+from podwright.cli.commands.prove.mlperf import published_page, score_page, standing_page
+from podwright.cli.commands.prove.suites import gate_page, scale_page, suite_page
+from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
+from podwright.cli.terminal import output
+
+if TYPE_CHECKING:
+    from podwright.launch import Session
+    from podwright.mlperf.published import PublishedResult, Standing
+    from podwright.prove.scale import ScalingCurve
+    from podwright.prove.suite_file import SuiteFile
+    from podwright.prove.suite_folder import CellKey, SuiteFolder
+    from podwright.prove.suite_run import Plan
+    from podwright.spec import Pod
+    from podwright.spec.problems import Refusal
+
+Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")]
+
+
+def bench_run_command(
+    suite: Annotated[Path, typer.Argument(metavar="SUITE", help="The suite's file.", autocompletion=complete_file)],
+    again: Annotated[bool, typer.Option("--again", help="Begin a new round where the last is complete.")] = False,
+    prices: Annotated[
+        str | None,
+        typer.Option("--prices", metavar="POD", help="A pod whose prices the report takes for runs that have none."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run what the newest round lacks, print its cells and write the report; 1 where a cell lacks runs."""
+    from podwright.launch import Session
+    from podwright.prove.suite_file import load_suite
+    from podwright.prove.suite_results import suite_json
+    from podwright.prove.suite_run import missing, plan_suite
+
+    plan = plan_suite(load_suite(suite), suite)
+    priced = _priced(prices)
+    with Session.open() as session:
+        folder = _run(session, plan, again)
+        report = _write_report(session, folder, prices=priced)
+        lacks = list(missing(plan, folder, folder.round()))
+        if as_json:
+            output.print_json(suite_json(folder))
+        else:
+            print("\n".join(suite_page(folder, output.width_of(sys.stdout))))
+    output.say("report", report.as_uri())
+    return int(bool(lacks))
+
+
+def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
+    from podwright.prove.suite_folder import suite_folder
+    from podwright.prove.suite_run import alone, run_suite
+
+    folder = suite_folder(session.home, plan.suite.name)
+
+    def tell(place: int, count: int, key: CellKey, ended: str) -> None:
+        state, _, run = ended.partition(" ")
+        output.say(state, f"{place}/{count}  {key.name}  {run}")
+
+    with alone(folder):
+        run_suite(session, plan, folder, again, tell)
+    return folder
+
+
+def _priced(pod: str | None) -> Pod | None:
+    from podwright.prove.costing import check_priced
+
+    if pod is None:
+        return None
+    read = read_pod(pod)
+    check_priced(read)
+    return read
+
+
+def _write_report(
+    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
+) -> Path:
+    from podwright.report.suite import write_suite_report
+
+    return write_suite_report(session, folder, curve, prices)
+
+
+def bench_scale_command(
+    workload: WorkloadFile,
+    sizes: Annotated[str, typer.Option("--sizes", metavar="N,N,...", help="Numbers of nodes.")] = "1,2,4",
+    weak: Annotated[
+        bool, typer.Option("--weak", help="The work grows with the nodes; left out: it stays the same.")
+    ] = False,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each size.")] = 5,
+    on: Target = "local",
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is measured.")] = "duration_s",
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Measure a workload at several sizes; in turn and resumable, like a suite."""
+    from podwright.launch import Session
+    from podwright.prove.scale import STRONG, WEAK, scaling_curve
+    from podwright.prove.suite_run import plan_suite
+    from podwright.spec.problems import refuse
+
+    kind = WEAK if weak else STRONG
+    suite = _scale_suite(workload, sizes, repeats, on, kind)
+    with Session.open() as session:
+        folder = _run(session, plan_suite(suite, workload), again)
+        curve = scaling_curve(folder.cells(), kind, metric)
+        if curve is None:
+            hint = "`podwright ps` shows the runs, `podwright show RUN` what they told"
+            raise refuse(f"no run has succeeded and told {metric}", hint=hint, exit_code=1)
+        report = _write_report(session, folder, curve)
+    if as_json:
+        output.print_json(curve.as_json())
+    else:
+        print("\n".join(scale_page(curve)))
+    output.say("report", report.as_uri())
+    return int(len(curve.sizes) < len(suite.sizes))
+
+
+def _scale_suite(path: Path, sizes: str, repeats: int, target: str, kind: str) -> SuiteFile:
+    """Return the suite that measures one workload at several sizes."""
+    from podwright.prove.suite_file import SuiteFile
+    from podwright.spec import load_workload
+    from podwright.spec.problems import refuse
+
+    numbers = sizes.split(",")
+    if not all(word.strip().isdecimal() and int(word) > 0 for word in numbers):
+        raise refuse(f"{sizes!r} are no numbers of nodes", hint="write them like `1,2,4`", field="--sizes")
+    place = target.replace(":", "-")
+    name = f"scale-{kind}-{place}-{load_workload(path).name}"[:40]
+    nodes = tuple(sorted(set(map(int, numbers))))
+    return SuiteFile(name=name, workloads=(path.name,), targets=(target,), sizes=nodes, repeats=repeats)
+
+
+def bench_gate_command(
+    suite: Annotated[
+        str,
+        typer.Argument(metavar="SUITE", help="A suite's file: a new round is run; a name: its history alone."),
+    ],
+    margin: Margin = "3%",
+    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is judged.")] = "duration_s",
+    rounds: Annotated[
+        int, typer.Option("--rounds", metavar="N", min=2, help="How many of the latest rounds are judged.")
+    ] = 6,
+    as_json: AsJson = False,
+) -> int:
+    """Say what became slower and since which image; 1 where anything did."""
+    from podwright.launch import Session
+    from podwright.prove.compare import margin_of
+    from podwright.prove.gate import judge
+
+    share = margin_of(margin)
+    with Session.open() as session:
+        verdict = judge(session, _gated(session, suite), metric, share, rounds)
+    if as_json:
+        output.print_json(verdict.as_json())
+    else:
+        print("\n".join(gate_page(verdict, output.width_of(sys.stdout))))
+    return int(bool(verdict.findings))
+
+
+def _gated(session: Session, suite: str) -> SuiteFolder:
+    """Return the suite that is judged; of a file a round is run first."""
+    from podwright.prove.suite_file import load_suite
+    from podwright.prove.suite_folder import known_suite
+    from podwright.prove.suite_run import plan_suite
+
+    if not suite.endswith((".yaml", ".yml")):
+        return known_suite(session.home, suite)
+    path = Path(suite)
+    return _run(session, plan_suite(load_suite(path), path), again=True)
+
+
+def bench_system_command(
+    pod: Annotated[
+        str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
+    ],
+    submitter: Annotated[str, typer.Option("--submitter", metavar="NAME", help="Who hands it in.")] = "",
+    framework: Annotated[str, typer.Option("--framework", metavar="NAME", help="Such as PyTorch 2.4.")] = "",
+    system: Annotated[str, typer.Option("--os", metavar="NAME", help="The operating system.")] = "",
+) -> None:
+    """Print the system description as MLPerf's checker wants it."""
+    from podwright.mlperf.system_desc import system_desc
+
+    output.print_json(system_desc(read_pod(pod), submitter, framework, system))
+
+
+def bench_score_command(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of one benchmark, a file for each run.")],
+    as_json: AsJson = False,
+) -> int:
+    """Print the olympic mean of a set of logs; 1 where it has none."""
+    from podwright.mlperf.score import score_files
+
+    score = score_files(logs)
+    if as_json:
+        output.print_json(score.as_json())
+    else:
+        print("\n".join(score_page(score)))
+    return int(score.minutes is None)
+
+
+def bench_published_command(
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", metavar="NAME", help="Of this benchmark: resnet, ssd, bert, ...")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="TEXT", help="Whose system has this in its name: dgx1.")
+    ] = None,
+    round_name: Annotated[str | None, typer.Option("--round", metavar="ROUND", help="v0.6 or v0.7.")] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option("--beside", metavar="A", help="Place a run, a cell or a file of samples (seconds) beside them."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List published results; `--beside` says how far a time of one's own is from each."""
+    from podwright.mlperf.published import select
+
+    results = select(benchmark, system, round_name)
+    if not results:
+        raise _none_such(benchmark, system, round_name)
+    if beside is None:
+        if as_json:
+            return output.print_json([result.as_json() for result in results])
+        return print("\n".join(published_page(results)))
+    standings = _standings(beside, results)
+    if as_json:
+        return output.print_json([standing.as_json() for standing in standings])
+    return print("\n".join(standing_page(standings)))
+
+
+def _none_such(benchmark: str | None, system: str | None, round_name: str | None) -> Refusal:
+    from podwright.mlperf.published import published
+    from podwright.spec.findings import one_of
+    from podwright.spec.problems import refuse
+
+    names = sorted({result.benchmark for result in published()})
+    if benchmark is not None and benchmark not in names:
+        return refuse(f"there is no benchmark {benchmark!r}", hint=one_of(benchmark, "benchmark", names))
+    asked = " ".join(filter(None, (benchmark, system, round_name)))
+    return refuse(f"nothing published fits {asked!r}", hint="`podwright bench published` lists all")
+
+
+def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
+    from podwright.launch import Session
+    from podwright.mlperf.published import stand
+    from podwright.prove.sides import side_of
+    from podwright.spec.problems import Refusal
+
+    with Session.open() as session:
+        try:
+            side = side_of(session, ref, "time_to_train_s")
+        except Refusal:
+            side = side_of(session, ref)
+    minutes = [sample / 60 for sample in side.samples]
+    return [stand(minutes, result) for result in results]

@@ -1,0 +1,256 @@
+"""`compare`: whether B takes as long as A, how sure that is, and what differs between them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from podwright.cli.options import AsJson, complete_run
+from podwright.cli.terminal import figures, output
+
+if TYPE_CHECKING:
+    from podwright.launch import Session
+    from podwright.prove.compare import SidesCompared
+    from podwright.prove.sides import Side
+
+_STRIP = 24
+_MAX_CAUSES = 8
+
+Refs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="A B...",
+        help="Runs with --repeat, cells (SUITE/CELL), or files with samples; or one SUITE, with --by.",
+        autocompletion=complete_run,
+    ),
+]
+
+
+def compare_command(
+    refs: Refs,
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")] = "3%",
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="NAME", help="What is compared: a time, or a result that ranks told.")
+    ] = "duration_s",
+    by: Annotated[
+        Literal["target", "runtime", "size", "image"] | None,
+        typer.Option("--by", help="Compare the cells of a suite that differ in this alone."),
+    ] = None,
+    until: Annotated[
+        Literal["proven"] | None, typer.Option("--until", help="Run both again, in turn, until the rule decides.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=2, help="With --until: at most so many runs a side.")
+    ] = 30,
+    as_json: AsJson = False,
+) -> int:
+    """Say same, different or not proven; only the first is exit code 0."""
+    from podwright.launch import Session
+    from podwright.prove.compare import margin_of
+
+    share = margin_of(margin)
+    with Session.open() as session:
+        if by is not None:
+            return _suite(_by(session, refs, by, metric, share), refs[0], by, as_json)
+        _check_two(refs)
+        if until is not None:
+            compared = [_until(session, refs, metric, share, limit)]
+        else:
+            compared = _pairs(session, refs, metric, share)
+    if as_json:
+        output.print_one_or_all([pair.as_json() for pair in compared])
+    else:
+        print("\n\n".join("\n".join(page(pair, output.width_of(sys.stdout))) for pair in compared))
+    return exit_code(compared)
+
+
+def exit_code(compared: Sequence[SidesCompared]) -> int:
+    """Return 0 only where all are the same."""
+    return int(any(pair.comparison.verdict != "same" for pair in compared))
+
+
+def _check_two(refs: Sequence[str]) -> None:
+    from podwright.spec.problems import refuse
+
+    if len(refs) < 2:
+        raise refuse("there is nothing to compare it with", hint="name two, or one suite with --by target", field="B")
+
+
+def _pairs(session: Session, refs: Sequence[str], metric: str, margin: float) -> list[SidesCompared]:
+    from podwright.prove.compare import compare_sides
+    from podwright.prove.sides import side_of
+
+    base, *others = (side_of(session, ref, metric) for ref in refs)
+    return [compare_sides(base, other, metric, margin) for other in others]
+
+
+def _until(session: Session, refs: Sequence[str], metric: str, margin: float, limit: int) -> SidesCompared:
+    from podwright.prove.compare import until_proven
+
+    return until_proven(session, (refs[0], refs[1]), metric, margin, limit, lambda name, state: output.say(state, name))
+
+
+def _by(session: Session, refs: Sequence[str], by: str, metric: str, margin: float) -> list[SidesCompared]:
+    from podwright.prove.compare import compare_cells
+    from podwright.prove.suite_folder import known_suite
+    from podwright.spec.problems import refuse
+
+    if len(refs) > 1:
+        raise refuse("compares within one suite", hint="name one suite, and nothing else", field="--by")
+    return compare_cells(session, known_suite(session.home, refs[0]), by, metric, margin)
+
+
+def _suite(pairs: Sequence[SidesCompared], suite: str, by: str, as_json: bool) -> int:
+    if as_json:
+        output.print_json({"suite": suite, "by": by, "pairs": [pair.as_json() for pair in pairs]})
+    else:
+        print("\n".join(suite_table(pairs)))
+    return exit_code(pairs)
+
+
+def suite_table(pairs: Sequence[SidesCompared]) -> Iterator[str]:
+    """Lay out a row for each pair of cells."""
+    rows = []
+    for pair in pairs:
+        numbers = [f"{pair.comparison.n[0]}/{pair.comparison.n[1]}", ratio_text(pair), p_text(pair)]
+        names = [side.name.partition("/")[2] for side in (pair.b, pair.a)]
+        rows.append([pair.comparison.verdict, *numbers, " to ".join(names)])
+    yield from output.table(["verdict", "n", "ratio", "p", "of"], rows, output.width_of(sys.stdout))
+
+
+def ratio_text(pair: SidesCompared) -> str:
+    """Return the ratio with its interval where there is one."""
+    comparison = pair.comparison
+    if comparison.interval is None:
+        return f"{comparison.ratio:.3f}"
+    low, high = comparison.interval
+    return f"{comparison.ratio:.3f} ({low:.3f} to {high:.3f})"
+
+
+def p_text(pair: SidesCompared) -> str:
+    """Return p as papers print it."""
+    p = pair.comparison.p
+    if p is None:
+        return figures.NONE
+    if p < 0.0001:
+        return "< 0.0001"
+    return f"{p:.2g}"
+
+
+def page(pair: SidesCompared, width: int | None) -> Iterator[str]:
+    """Lay a comparison out: the sentence first, then both sides, where the time went, and what differs."""
+    comparison = pair.comparison
+    for word, text in (
+        (comparison.verdict, sentence(pair)),
+        ("ratio", f"{ratio_text(pair)}, p {p_text(pair)}, margin {comparison.margin:.3g}"),
+        ("measured", f"{pair.metric}; median, 95 % interval of the median, each run as a dot"),
+    ):
+        yield from output.aligned(word, text, sys.stdout)
+    yield ""
+    yield from _sides(pair)
+    yield ""
+    yield from _steps(pair)
+    yield from _causes(pair, width)
+
+
+def sentence(pair: SidesCompared) -> str:
+    """Say in one sentence what is known."""
+    comparison, a, b = pair.comparison, pair.a.name, pair.b.name
+    if comparison.verdict == "not proven":
+        return _why_open(pair)
+    apart = abs((comparison.ratio or 1.0) - 1)
+    if comparison.verdict == "same":
+        return f"{b} is as {a}: {apart:.1%} apart, proven to be within {comparison.margin:.0%}"
+    return f"{b} {_how_apart(pair, apart)} {a}"
+
+
+def _how_apart(pair: SidesCompared, apart: float) -> str:
+    more = (pair.comparison.ratio or 1.0) > 1
+    if _is_time(pair.metric):
+        return f"takes {apart:.1%} {'longer' if more else 'less time'} than"
+    return f"is {apart:.1%} {'higher' if more else 'lower'} than"
+
+
+def _is_time(metric: str) -> bool:
+    return metric.endswith("_s") and not metric.endswith("_per_s")
+
+
+def _why_open(pair: SidesCompared) -> str:
+    n, needed = pair.comparison.n, pair.comparison.needed
+    if min(n) < 2:
+        return "a single run says nothing of how much runs differ; repeat both"
+    if needed is None or needed <= min(n):
+        return "they may be the same or differ; more runs would tell"
+    return f"too few runs to tell; about {needed} a side would decide"
+
+
+def _sides(pair: SidesCompared) -> Iterator[str]:
+    from podwright.prove.sides import names_of
+
+    values = [*pair.a.samples, *pair.b.samples]
+    low, high = min(values), max(values)
+    rows = []
+    for name, side in zip(names_of([pair.a, pair.b]), (pair.a, pair.b), strict=True):
+        rows.append(
+            [output.clip(name, 22), str(len(side.samples)), *_middle(pair.metric, side), _strip(side, low, high)]
+        )
+    yield from output.table(["side", "n", "median", "95 % interval", ""], rows)
+    for side in (pair.a, pair.b):
+        if side.left_out:
+            yield from output.aligned("left out", f"{side.left_out}, of {side.name}", sys.stdout)
+
+
+def _middle(metric: str, side: Side) -> tuple[str, str]:
+    from statistics import median
+
+    from podwright.analysis.bootstrap import median_interval
+
+    interval = median_interval(side.samples)
+    between = figures.NONE
+    if interval is not None:
+        between = f"{_shown(metric, interval[0])} to {_shown(metric, interval[1])}"
+    return _shown(metric, median(side.samples)), between
+
+
+def _shown(metric: str, value: float) -> str:
+    if not _is_time(metric):
+        return f"{value:.4g}"
+    if value < 100:
+        return f"{value:.2f} s"
+    return figures.duration(value)
+
+
+def _strip(side: Side, low: float, high: float) -> str:
+    """Draw each sample as a dot from the least of both sides to the greatest; more in one place are a colon."""
+    span = (high - low) or 1.0
+    places = [round((sample - low) / span * (_STRIP - 1)) for sample in side.samples]
+    marks = {0: " ", 1: "."}
+    return "|" + "".join(marks.get(places.count(place), ":") for place in range(_STRIP)) + "|"
+
+
+def _steps(pair: SidesCompared) -> Iterator[str]:
+    known = [step for step in pair.steps if step.apart_s is not None]
+    if not known:
+        yield from output.aligned("steps", "not reported", sys.stdout)
+        return
+    lines = []
+    for step in pair.steps:
+        if step.a is None or step.b is None:
+            lines.append(f"{step.name:<17}not reported")
+        else:
+            lines.append(f"{step.name:<17}{step.a:9.2f} s {step.b:9.2f} s {step.b - step.a:+9.2f} s")
+    yield from output.aligned("steps", "\n".join(lines), sys.stdout)
+
+
+def _causes(pair: SidesCompared, width: int | None) -> Iterator[str]:
+    if not pair.a.traits or not pair.b.traits:
+        yield from output.aligned("differs", "not known: there is no run behind the samples", sys.stdout)
+        return
+    texts = [output.clip(cause.text, (width or 80) - output.WORD_WIDTH) for cause in pair.causes]
+    more = len(texts) - _MAX_CAUSES
+    if more > 0:
+        texts[_MAX_CAUSES:] = [f"and {more} more: --json has all"]
+    yield from output.aligned("differs", "\n".join(texts) or "nothing that was recorded", sys.stdout)

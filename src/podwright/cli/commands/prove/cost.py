@@ -1,0 +1,201 @@
+"""`cost`: what a pod costs, what a result costs, and whether to own or to rent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli.commands.pod.pods import read_pod
+from podwright.cli.options import AsJson, RunRef, complete_file
+from podwright.cli.terminal import figures, output
+
+if TYPE_CHECKING:
+    from podwright.costs.ownership import CostSheet
+    from podwright.prove.costing import OwnOrRent, PodBill, RunBill
+
+PodRef = Annotated[
+    str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
+]
+_BAR = 20
+_MAX_LEVERS = 6
+
+
+def cost_pod_command(pod: PodRef, as_json: AsJson = False) -> None:
+    """Print what owning the pod costs, line by line, and what a GPU hour costs."""
+    from podwright.prove.costing import bill_of
+
+    bill = bill_of(read_pod(pod))
+    if as_json:
+        return output.print_json(bill.as_json())
+    return print("\n".join(pod_page(bill)))
+
+
+def cost_run_command(
+    run: RunRef,
+    pod: Annotated[
+        str | None, typer.Option("--pod", metavar="POD", help="Take the prices of this pod instead of the run's own.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a result cost: waiting, failed tries, energy and storage included."""
+    from podwright.launch import Session
+    from podwright.prove.costing import run_bill
+
+    priced = read_pod(pod) if pod else None
+    with Session.open() as session:
+        bill = run_bill(session, run, priced)
+    if as_json:
+        return output.print_json(bill.as_json())
+    return print("\n".join(run_page(bill)))
+
+
+def cost_compare_command(
+    pod: PodRef,
+    prices: Annotated[
+        list[Path],
+        typer.Option("--prices", metavar="FILE", help="Price tables; left out: those that ship, of low trust."),
+    ] = [],  # noqa: B006 - the library makes a new list for each call
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="N", help="What one unit of their currency is in the pod's.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what renting costs beside owning, and from which utilisation on owning is cheaper."""
+    from podwright.costs.prices import load_tables
+    from podwright.prove.costing import own_or_rent
+
+    compared = own_or_rent(read_pod(pod), load_tables(prices), _rate(rate))
+    if as_json:
+        return output.print_json(compared.as_json())
+    return print("\n".join(rent_page(compared)))
+
+
+def _rate(text: str | None) -> float | None:
+    from podwright.spec.problems import refuse
+
+    if text is None:
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not 0 < rate < 1e6:
+        raise refuse(f"{text!r} is no rate", hint="write it like `0.92`", field="--rate")
+    return rate
+
+
+def money(amount: float | None, currency: str = "") -> str:
+    """Return an amount, with cents where it is small."""
+    if amount is None:
+        return figures.NONE
+    text = f"{amount:,.2f}" if abs(amount) < 10_000 else f"{amount:,.0f}"
+    return f"{text} {currency}".rstrip()
+
+
+def _at_least(sheet: CostSheet) -> str:
+    return "at least " if sheet.at_least else ""
+
+
+def _items(sheet: CostSheet) -> Iterator[str]:
+    top = max((item.amount or 0.0 for item in sheet.items), default=0.0) or 1.0
+    width = max(len(money(item.amount)) for item in sheet.items)
+    rows = []
+    for item in sheet.items:
+        filled, _ = figures.bar((item.amount or 0.0) / top, _BAR - 8)
+        rows.append([item.name, money(item.amount).rjust(width), filled, item.origin])
+    yield from output.table(["what", sheet.currency.rjust(width), "", "origin"], rows, output.width_of(sys.stdout))
+
+
+def pod_page(bill: PodBill) -> Iterator[str]:
+    """Lay a pod's costs out: the sentence first, then each line, then what the price hangs on."""
+    costs, sheet = bill.costs, bill.costs.sheet
+    least = _at_least(sheet)
+    years = f"{costs.years:g} years{'' if bill.pod.costs.years else ' (assumed)'}"
+    text = f"{least}{money(sheet.total, sheet.currency)} over {years}"
+    if costs.per_gpu_hour is not None:
+        text += f"; {least}{money(costs.per_gpu_hour, sheet.currency)} a GPU hour"
+    yield from output.aligned("costs", text, sys.stdout)
+    used = f"{costs.utilization:.0%} of hours used"
+    if not bill.pod.costs.utilization:
+        used = "every hour counted as used, the least an hour can cost"
+    yield from output.aligned("for", f"{figures.count(costs.gpus, 'GPU')}, {used}", sys.stdout)
+    yield from _energy(bill)
+    yield ""
+    yield from _items(sheet)
+    if sheet.missing:
+        yield ""
+        yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
+    yield from _levers(bill)
+
+
+def _energy(bill: PodBill) -> Iterator[str]:
+    energy, co2 = bill.costs.energy_kwh_year, bill.pod.costs.grid_co2_kg_kwh
+    if energy is None:
+        return
+    text = f"{energy / 1000:,.0f} MWh a year at full draw"
+    if co2 is not None:
+        text += f", {energy * co2 / 1000:,.0f} t CO2"
+    yield from output.aligned("energy", text, sys.stdout)
+
+
+def _levers(bill: PodBill) -> Iterator[str]:
+    if not bill.levers:
+        return
+    top, currency = bill.levers[0].reach, bill.costs.sheet.currency
+    rows = []
+    for lever in bill.levers[:_MAX_LEVERS]:
+        filled, _ = figures.bar(lever.reach / top, _BAR)
+        rows.append([lever.name, f"{lever.value:g}", money(lever.low), money(lever.high), filled])
+    yield ""
+    yield from output.table(["hangs on", "given", "-20%", "+20%", f"{currency} a GPU hour"], rows)
+
+
+def run_page(bill: RunBill) -> Iterator[str]:
+    """Lay out what a result cost."""
+    sheet, least = bill.sheet, _at_least(bill.sheet)
+    text = f"{bill.run} cost {least}{money(sheet.total, sheet.currency)}"
+    if bill.per_result is None:
+        text += ", and there is no result"
+    elif len(bill.runs) > 1:
+        text += f", {least}{money(bill.per_result, sheet.currency)} a result"
+    yield from output.aligned("costs", text, sys.stdout)
+    if bill.energy_kwh is not None:
+        energy = f"{bill.energy_kwh:.3g} kWh"
+        if bill.co2_kg is not None:
+            energy += f", {bill.co2_kg:.3g} kg CO2"
+        yield from output.aligned("energy", energy, sys.stdout)
+    else:
+        yield from output.aligned("energy", "not measured", sys.stdout)
+    yield ""
+    yield from _items(sheet)
+    if sheet.missing:
+        yield ""
+        yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
+
+
+def rent_page(compared: OwnOrRent) -> Iterator[str]:
+    """Lay owning out beside renting."""
+    bill = compared.bill
+    costs, currency = bill.costs, bill.costs.sheet.currency
+    least = _at_least(costs.sheet)
+    text = f"{least}{money(costs.per_gpu_hour, currency)} a GPU hour at {costs.utilization:.0%} of hours used"
+    yield from output.aligned("own", text, sys.stdout)
+    yield ""
+    rows = []
+    for row in compared.rows:
+        share = figures.NONE
+        if row.break_even is not None:
+            share = f"{row.break_even:.0%}" if row.break_even <= 1 else "never"
+        table = f"{row.table.trust} trust, {row.table.seen}: {row.table.source}"
+        rows.append([row.offer.name, row.offer.accelerator, money(row.per_gpu_hour), share, table])
+    head = ["rent", "accelerator", f"{currency}/GPU h", "own from", "source"]
+    yield from output.table(head, rows, output.width_of(sys.stdout))
+    yield ""
+    text = "own from: the share of hours in use from which on owning is cheaper"
+    if costs.sheet.at_least:
+        text += ";\nat least that much, since not all costs of owning are given"
+    yield from output.aligned("read", text, sys.stdout)

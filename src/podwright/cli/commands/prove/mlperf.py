@@ -1,0 +1,94 @@
+"""How scores of MLPerf logs and published results are laid out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podwright.cli.terminal import figures, output
+
+if TYPE_CHECKING:
+    from podwright.mlperf.published import PublishedResult, Standing
+    from podwright.mlperf.score import Score
+
+
+def score_page(score: Score) -> Iterator[str]:
+    """Lay the score out: the sentence first, then each run with its parts."""
+    from podwright.mlperf.published import NOT_VERIFIED
+
+    name = score.benchmark or "these runs"
+    if score.minutes is not None:
+        sentence = f"{name}: {score.minutes:.2f} minutes, best and worst of {len(score.runs)} runs dropped"
+    else:
+        sentence = f"{name}: {_why_none(score)}"
+    yield from output.aligned("score", sentence, sys.stdout)
+    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
+    yield ""
+    rows = []
+    for file, run in zip(score.files, score.runs, strict=True):
+        parts = (run.minutes, run.init_minutes, run.train_minutes, run.eval_minutes, run.epochs, run.minutes_per_epoch)
+        reached = "yes" if run.reached else "no"
+        rows.append([*map(_minutes, parts[:1]), reached, *map(_minutes, parts[1:]), Path(file).name])
+    head = ["minutes", "reached", "init", "train", "eval", "epochs", "min/epoch", "log"]
+    yield from output.table(head, rows, output.width_of(sys.stdout))
+
+
+def _why_none(score: Score) -> str:
+    missed = sum(not run.reached for run in score.runs)
+    if missed > 1:
+        return f"no score: {missed} of {len(score.runs)} runs did not reach the target, and one may"
+    return f"no score: {figures.count(len(score.runs), 'run')}, and three are the least"
+
+
+def _minutes(value: float | None) -> str:
+    if value is None:
+        return figures.NONE
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.3f}"
+
+
+def published_page(results: Sequence[PublishedResult]) -> Iterator[str]:
+    """Lay published results out, each with how far its own runs lie apart."""
+    from podwright.mlperf.published import NOT_VERIFIED
+
+    rows = []
+    for result in results:
+        low, high = result.spread
+        spread = f"{low:+.1%} {high:+.1%}"
+        numbers = (str(result.chips), f"{result.minutes:.2f}", str(len(result.runs)), spread)
+        rows.append([result.round, result.benchmark, result.submitter, *numbers, result.system])
+    head = ["round", "benchmark", "by", "chips", "minutes", "n", "spread", "system"]
+    yield from output.table(head, rows, output.width_of(sys.stdout))
+    yield ""
+    note = f"worked out from the published logs; {NOT_VERIFIED}\nspread: the fastest and slowest run to the score"
+    yield from output.aligned("note", note, sys.stdout)
+
+
+def standing_page(standings: Sequence[Standing]) -> Iterator[str]:
+    """Lay out how far a time is from each published one, and what it can prove."""
+    from podwright.mlperf.published import NOT_VERIFIED
+
+    first = standings[0]
+    count = figures.count(first.comparison.n[1], "run")
+    yield from output.aligned("own", f"{first.minutes:.2f} minutes, {count}", sys.stdout)
+    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
+    yield ""
+    rows = []
+    for standing in standings:
+        result, (low, high) = standing.result, standing.result.spread
+        where = [result.round, result.benchmark, f"{result.minutes:.2f}", slower_text(standing.slower)]
+        rows.append([*where, f"{low:+.1%} {high:+.1%}", standing.comparison.verdict, result.system])
+    head = ["round", "benchmark", "minutes", "own", "spread", "verdict", "system"]
+    yield from output.table(head, rows, output.width_of(sys.stdout))
+    if first.comparison.n[1] < 2:
+        yield ""
+        text = "a single run cannot tell speed from luck: it may be the epochs that\nit happened to need"
+        yield from output.aligned("mind", text, sys.stdout)
+
+
+def slower_text(share: float) -> str:
+    """Return `6.13% slower` or `2.29% faster`."""
+    return f"{abs(share):.2%} {'slower' if share > 0 else 'faster'}"

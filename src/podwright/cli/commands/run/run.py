@@ -1,0 +1,200 @@
+"""`run` and `attach`: start a workload, and follow a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podwright.cli import crash
+from podwright.cli.commands.look.report import write_report
+from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadOrHere, complete_run, ranks_of
+from podwright.cli.terminal import output, verdict
+from podwright.cli.terminal.follow import (
+    Watching,
+    codes_of,
+    document_of,
+    follow,
+    held_interrupt,
+    introduce,
+    say_gaps,
+    say_left,
+)
+
+if TYPE_CHECKING:
+    from podwright.launch import Run, Session
+    from podwright.spec import Workload
+
+Notify = Annotated[str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
+]
+
+Ranks = Annotated[str, typer.Option("--rank", metavar="R", help="Show what these write, such as `0,3-5`, or `all`.")]
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="RUN", help="Start when this run succeeded.", autocompletion=complete_run),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show the status alone, not what the ranks write.")]
+MAX_RANKS = 1_000_000
+LAST_BYTES = 8192
+"""Of what a run wrote before somebody comes back to it: a screen or two."""
+RELEASED_BY = "a later `podwright ps`,\n`wait`, `attach` or `queue` then releases it"
+
+
+def run_command(
+    workload: WorkloadOrHere = None,
+    on: Target = "local",
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the run's id and do not follow it.")] = False,
+    repeat: Annotated[int, typer.Option("--repeat", metavar="N", min=1, help="Start it N times.")] = 1,
+    after: After = None,
+    sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="RUN", help="Start this run again as it was.", autocompletion=complete_run),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on from its checkpoint.", autocompletion=complete_run),
+    ] = None,
+    notify: Notify = None,
+    profile: Profile = False,
+    rank: Ranks = "0",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> int:
+    """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
+    from podwright import launch
+
+    watching = Watching(_wanted(rank), quiet, as_json=as_json)
+    tell = _notifier(notify)
+    before = like or resume
+    if before:
+        _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
+    with launch.Session.open() as session:
+        if before:
+            run = _start(partial(_again, session, before, resume is not None))
+        else:
+            asked = _workload(workload, sets, profile)
+            run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
+        if tell:
+            tell(run)
+        return _tell(run, detach, watching)
+
+
+def _notifier(command: str | None) -> Callable[[Run], None] | None:
+    """Return what sees to it that somebody is told of the end; None where nobody wants to be."""
+    from podwright.runs.store import default_home
+
+    home = default_home()
+    if command is None and not (home / "settings.yaml").exists():
+        return None  # the usual case, for which nothing is imported
+    from podwright.launch.notify import command_of, when_ended
+    from podwright.launch.settings import read_settings
+
+    told_by = [] if command is None else command_of(command)
+    if not told_by and read_settings(home).webhook is None:
+        return None
+    return partial(when_ended, command=told_by)
+
+
+def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
+    """Read the workload; say what helps where none is there, or where a program is named instead of one."""
+    from podwright import launch, spec
+    from podwright.spec.problems import refuse
+
+    file = path or Path("workload.yaml")
+    if path is None and not file.is_file():
+        hint = "name the file, or let `podwright init SCRIPT` write one for your program"
+        raise refuse("there is no workload.yaml here", hint)
+    if file.suffix == ".py" and file.is_file():
+        raise refuse(f"{file} is a program, not a workload", f"`podwright init {file}` writes a workload that runs it")
+    asked = spec.load_workload(file, sets)
+    if profile:
+        asked = launch.profiled(asked)
+    crash.keep_out(asked.secrets)
+    return asked
+
+
+def _again(session: Session, ref: str, resume: bool) -> Run:
+    from podwright.launch import find
+    from podwright.launch.again import start_again
+
+    run = find(session, ref)
+    crash.keep_out(run.folder.asked.secrets)
+    return start_again(session, run.id, resume)
+
+
+def _refuse_beside(like: str | None, resume: str | None, workload: Path | None, on: str, *others: object) -> None:
+    """Refuse what would change a run that is started as it was."""
+    from podwright.spec.problems import refuse
+
+    if like and resume:
+        raise refuse(
+            "goes without --like", "--resume starts the same as --like does, from the checkpoint", field="--resume"
+        )
+    field = "--like" if like else "--resume"
+    if workload is not None or on != "local" or any(given not in (None, [], 1, False) for given in others):
+        hint = "a run that is started again takes file, target and settings from its record"
+        raise refuse("goes without WORKLOAD, --on, --set, --repeat, --after and --profile", hint, field=field)
+
+
+def _wanted(rank: str, run_id: str = "a run", count: int = MAX_RANKS) -> frozenset[int] | None:
+    """Return the ranks whose output is shown; None stands for all."""
+    return None if rank == "all" else ranks_of(rank, run_id, count)
+
+
+def _tell(run: Run, detach: bool, watching: Watching) -> int:
+    _, points = run.records()
+    introduce(run, len(points))
+    say_gaps(run)
+    if not detach:
+        return _to_the_end(run, watching)
+    if run.is_held():
+        output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
+    output.say("next", f"podwright attach {run.id}")
+    if watching.as_json:
+        output.print_json(document_of(*run.records()))
+    else:
+        print(run.id, flush=True)
+    return 0
+
+
+def _start(start: Callable[[], Run]) -> Run:
+    """Start the run whole: a Ctrl-C that comes meanwhile takes effect when there is an id to name."""
+    started: list[Run] = []
+    try:
+        with held_interrupt():
+            started.append(start())
+    except KeyboardInterrupt:
+        say_left([run.id for run in started])
+        raise
+    return started[0]
+
+
+def attach_command(run: RunRef, rank: Ranks = "0", quiet: Quiet = False, as_json: AsJson = False) -> int:
+    """Follow a run from where it is now; one that has ended is told about at once."""
+    from podwright.launch import Session, find
+
+    with Session.open() as session:
+        followed = find(session, run)
+        _, points = followed.records()
+        introduce(followed, len(points))
+        known = followed.last_known()
+        ranks = _wanted(rank, followed.id, known.world_size)
+        return _to_the_end(followed, Watching(ranks, quiet or known.is_final, LAST_BYTES, as_json))
+
+
+def _to_the_end(run: Run, watching: Watching) -> int:
+    try:
+        record, points = follow(run, write_report, watching)
+    except KeyboardInterrupt:
+        if watching.as_json:
+            output.print_json(document_of(*run.records()))
+        raise
+    if watching.as_json:
+        output.print_json(document_of(record, points))
+    return verdict.worst(codes_of(record, points))

@@ -1,0 +1,54 @@
+"""Price tables of clouds: dated files that ship, and files of the same form that a user has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from podwright.spec.forms import Count, Line, Name, Number, Strict, read_text
+from podwright.spec.source import decode, read_source
+
+Positive = Annotated[Number, Field(gt=0)]
+
+
+class PriceOffer(Strict):
+    """Something that can be rented by the hour."""
+
+    name: Line = Field(description="what the seller calls it")
+    accelerator: Line = Field(description="which GPU it has")
+    gpus: Count = Field(description="how many of them")
+    per_hour: Positive = Field(description="price of an hour of all of it")
+
+    @property
+    def per_gpu_hour(self) -> float:
+        """Return the price of a GPU hour."""
+        return self.per_hour / self.gpus
+
+
+class PriceTable(Strict):
+    """Prices from one source, as they were on one day."""
+
+    name: Name = Field(description="of the table")
+    source: Line = Field(description="where the prices come from")
+    seen: Line = Field(description="when they were read: 2026-11")
+    trust: Literal["low", "medium", "high"] = Field(description="how far to believe them")
+    currency: Line = Field(description="such as USD")
+    offers: tuple[PriceOffer, ...] = Field(min_length=1, description="what can be rented")
+
+
+def shipped_tables() -> list[PriceTable]:
+    """Return the tables that ship."""
+    folder = resources.files("podwright.costs") / "data" / "prices"
+    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name)
+    return [read_text(PriceTable, entry.read_text("utf-8"), entry.name) for entry in files]
+
+
+def load_tables(paths: Sequence[Path]) -> list[PriceTable]:
+    """Return the tables of these files; without a file those that ship."""
+    if not paths:
+        return shipped_tables()
+    return [read_text(PriceTable, decode(read_source(path), str(path)), str(path)) for path in paths]

@@ -1,0 +1,211 @@
+"""Scans a tree into a new generation of a dataset; a tree that is as it was leaves the old one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podwright.data.catalog import schema
+from podwright.data.catalog.files import META, literal, meta_of
+from podwright.data.catalog.staging import Staging
+from podwright.data.catalog.store import Store, check_name
+from podwright.data.query import bitmaps
+from podwright.data.tree.layouts import PLAIN, Layout, layout_named, layouts
+from podwright.data.tree.paths import shown
+from podwright.data.tree.remote import Address, check_address, walk_address
+from podwright.data.tree.walk import walk
+from podwright.spec.problems import refuse
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MAX_NAMED = 100
+"""Folders that could not be read are counted all, and so many of them are named."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What a scan found."""
+
+    dataset: str
+    root: str
+    layout: str
+    files: int
+    directories: int
+    size_bytes: int
+    changed: int
+    generation: int
+    unread: tuple[tuple[str, str], ...]
+    """Folders that could not be read, and why."""
+    took_s: float
+    summed: int | None = None
+    """How many files were read for their checksums; None where nobody asked."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data scan`."""
+        return {
+            "dataset": self.dataset,
+            "root": self.root,
+            "layout": self.layout,
+            "files": self.files,
+            "directories": self.directories,
+            "bytes": self.size_bytes,
+            "changed": self.changed,
+            "generation": self.generation,
+            "unread": [{"path": path, "why": why} for path, why in self.unread[:MAX_NAMED]],
+            "summed": self.summed,
+            "took_s": round(self.took_s, 3),
+        }
+
+
+def scan(
+    store: Store, root: Path | str, dataset: str, layout: str | None = None, seen: Callable[[int], None] | None = None
+) -> Scanned:
+    """Scan the tree below a folder or an address under a name; `seen` hears how many files there were so far."""
+    started = time.monotonic()
+    place = check_address(root) if isinstance(root, str) and "://" in root else _root(Path(root))
+    if check_name(dataset) in store.selection_names():
+        raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
+    wanted = layout_named(layout) if layout else None
+    with store.writing(dataset) as part:
+        if isinstance(place, Address):
+            batches = walk_address(place, seen)
+        else:
+            batches = walk(os.fsencode(place), len(os.sched_getaffinity(0)), seen)
+
+        def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+            for batch in batches:
+                staging.take(batch)
+
+        return Scan(store, place, dataset, part, started).run(wanted, fill)
+
+
+def _root(root: Path) -> Path:
+    if not root.exists():
+        raise refuse("there is no such folder", hint="give the folder that the dataset lies in", file=str(root))
+    if not root.is_dir():
+        raise refuse("is a file, not a folder", hint="give the folder that the dataset lies in", file=str(root))
+    return root.resolve()
+
+
+Fill = Callable[["DuckDBPyConnection", Staging], None]
+
+
+class Scan:
+    """One scan, from what fills the staging to the published generation."""
+
+    def __init__(self, store: Store, root: Path | Address, dataset: str, part: Path, started: float) -> None:
+        self.store, self.root, self.dataset, self.part = store, root, dataset, part
+        self.started = started
+        self.before = store.generation(dataset)
+
+    def run(self, wanted: Layout | None, fill: Fill) -> Scanned:
+        """Stage, sort, carry over what is known, and publish where something changed."""
+        # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
+        with self.store.building(self.part) as connection:
+            staging = Staging(connection, self.part / "staging.duckdb")
+            fill(connection, staging)
+            staging.finish()
+            layout = wanted or _recognised(connection)
+            for statement in schema.build_statements(layout):
+                connection.execute(statement)
+            staging.close()
+            changed = self._carry(connection, layout)
+            scanned = self._scanned(connection, layout, changed, staging.unread)
+            if changed or not self.before:
+                _write_meta(connection, scanned)
+                classes = class_names(connection)
+                connection.execute(schema.whole_view(layout, classes))
+                bitmaps.build(connection, layout, len(classes))
+        if not changed and self.before:
+            return scanned
+        self.store.publish(self.dataset, self.part)
+        return scanned
+
+    def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:
+        """Take over what the old generation knows of files that are still there, and return how many changed."""
+        files = int(_first(connection, "SELECT count(*) FROM file"))
+        if not self.before:
+            return files
+        old = self.store.file(self.dataset, self.before)
+        connection.execute(f"ATTACH '{literal(old)}' AS old (READ_ONLY)")
+        meta = meta_of(connection, "old.")
+        if meta.get("format") != str(schema.FORMAT) or meta.get("root") != shown(os.fsencode(self.root)):
+            connection.execute("DETACH old")
+            return max(files, 1)
+        changed = int(_first(connection, schema.CHANGED))
+        if meta.get("layout") != layout.name:
+            changed = max(changed, files)
+        if changed:
+            connection.execute(schema.SAME_FILES)
+            for statement in schema.CARRIED:
+                connection.execute(statement)
+            if meta.get("layout") == layout.name:
+                _carry_labels(connection)
+        connection.execute("DETACH old")
+        return changed
+
+    def _scanned(
+        self, connection: DuckDBPyConnection, layout: Layout, changed: int, unread: list[tuple[bytes, str]]
+    ) -> Scanned:
+        row = connection.execute("SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM file").fetchone()
+        files, size_bytes = row or (0, 0)
+        return Scanned(
+            dataset=self.dataset,
+            root=shown(os.fsencode(self.root)),
+            layout=layout.name,
+            files=files,
+            directories=int(_first(connection, "SELECT count(*) FROM directory")),
+            size_bytes=size_bytes,
+            changed=changed,
+            generation=self.before + int(bool(changed) or not self.before),
+            unread=tuple((shown(path), why) for path, why in unread),
+            took_s=time.monotonic() - self.started,
+        )
+
+
+def _recognised(connection: DuckDBPyConnection) -> Layout:
+    """Return the first layout of whose mark enough files are; those behind it are not asked for."""
+    for layout in layouts().values():
+        if layout.mark and _first(connection, schema.SHARE, [layout.mark]) > layout.least_share:
+            return layout
+    return PLAIN
+
+
+def _carry_labels(connection: DuckDBPyConnection) -> None:
+    classes = class_names(connection)
+    if classes:
+        connection.execute(schema.label_table(len(classes)))
+        connection.execute(schema.CARRIED_LABELS)
+
+
+def class_names(connection: DuckDBPyConnection) -> list[str]:
+    """Return the classes whose pixels are counted, in their order."""
+    return [name for (name,) in connection.execute("SELECT name FROM class ORDER BY place").fetchall()]
+
+
+def _write_meta(connection: DuckDBPyConnection, scanned: Scanned) -> None:
+    values = {
+        "format": str(schema.FORMAT),
+        "dataset": scanned.dataset,
+        "root": scanned.root,
+        "root_bytes": os.fsencode(scanned.root).hex(),
+        "layout": scanned.layout,
+        "scanned_at": str(time.time()),
+        "unread": str(len(scanned.unread)),
+    }
+    connection.execute(META)
+    # At once: each statement is a transaction, which waits for the disk.
+    rows = ", ".join(["(?, ?)"] * len(values))
+    connection.execute(f"INSERT INTO meta VALUES {rows}", list(chain.from_iterable(values.items())))
+
+
+def _first(connection: DuckDBPyConnection, query: str, values: Sequence[str] = ()) -> Any:
+    row = connection.execute(query, list(values)).fetchone()
+    assert row is not None
+    return row[0]

@@ -1,0 +1,170 @@
+"""The tables of a generation, and the names that filters have for what is in them. Pure: SQL as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from podwright.data.query.conditions import Field, Kind, Vocabulary
+from podwright.data.tree.layouts import Layout, TypedColumn, sort_columns
+
+FORMAT = 4
+"""Of a generation's file; one of another format is scanned anew."""
+_TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
+_FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"
+FIELDS: tuple[tuple[str, Kind, str], ...] = (
+    ("path", "text", "(d.path || f.name)"),
+    ("folder", "text", "d.path"),
+    ("name", "text", "f.name"),
+    ("ext", "text", "f.ext"),
+    ("type", "text", "f.type"),
+    ("size", "size", "f.size"),
+    ("mtime", "time", "f.mtime_ns"),
+    ("owner", "text", "f.owner"),
+    ("group", "text", 'f."group"'),
+    ("mode", "mode", "f.mode"),
+    ("sha256", "text", "f.sha256"),
+)
+"""What every dataset has, whatever its layout: name, kind of its values, SQL."""
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def class_column(place: int) -> str:
+    """Return the column of a class in the table of labels; names of classes may be anything, places are not."""
+    return f"c{place}"
+
+
+def vocabulary_of(
+    dataset: str, layout: Layout, classes: Sequence[str], pending: Sequence[str], tags: Sequence[str]
+) -> Vocabulary:
+    """Return the names that filters of a dataset may use; a class or tag never hides a column."""
+    fields = {name: Field(name, "tag", "") for name in tags}
+    fields |= {name: Field(name, "count", f"l.{class_column(place)}") for place, name in enumerate(classes)}
+    fields |= {column.name: Field(column.name, column.kind, f"f.{quoted(column.name)}") for column in layout.columns}
+    fields |= {name: Field(name, kind, sql) for name, kind, sql in FIELDS}
+    order = [name for name, _, _ in FIELDS] + [column.name for column in layout.columns]
+    ordered = {name: fields.pop(name) for name in order}
+    return Vocabulary(dataset, ordered | fields, pending)
+
+
+SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
+    FROM staged_file f JOIN staged_folder d USING (folder)"""
+"""The share of files whose path fits a pattern, its one value."""
+
+
+def build_statements(layout: Layout) -> Iterator[str]:
+    """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
+    yield placed_statement(layout)
+    order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
+    yield f"""CREATE TABLE file AS
+        SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
+    yield """CREATE TABLE directory AS
+        SELECT p._dir AS id, d.name AS path, d.raw, d.mode & 4095 AS mode, u.name AS owner, g.name AS "group",
+            d.mtime_ns, d.ctime_ns, d.inode, d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
+        FROM staged_folder d JOIN placed p ON p._staged = d.folder
+        JOIN user_name u ON u.id = d.uid JOIN group_name g ON g.id = d.gid
+        ORDER BY p._dir"""
+    yield "DROP TABLE placed"
+    yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
+    yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
+
+
+def placed_statement(layout: Layout) -> str:
+    """Return what numbers folders by their paths, reads their columns, and ranks them by those that lead the order."""
+    columns = [column for column in layout.columns if column.part == "folder"]
+    typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
+        FROM (SELECT row_number() OVER () - 1 AS _dir, folder AS _staged{typed}
+            FROM (SELECT name AS path, folder FROM staged_folder ORDER BY name))"""
+
+
+def columns_query(layout: Layout) -> str:
+    """Return the query for all columns of files, and for the rank of their folders among the others."""
+    typed = "".join(f", {_source(column)} AS {quoted(column.name)}" for column in layout.columns)
+    return f"""SELECT d._dir AS dir, f.name, f.raw,
+            lower(regexp_extract(f.name, '[^.]\\.([A-Za-z0-9_]{{1,16}})$', 1)) AS ext,
+            {_FILE_TYPES.replace("mode", "f.mode")} AS type, f.size, f.mtime_ns, f.ctime_ns, f.inode,
+            u.name AS owner, g.name AS "group", f.mode & 4095 AS mode, NULL::VARCHAR AS sha256,
+            f.uid::UINTEGER AS uid, f.gid::UINTEGER AS gid{typed}, d._place
+        FROM staged_file f JOIN placed d ON d._staged = f.folder
+        JOIN user_name u ON u.id = f.uid JOIN group_name g ON g.id = f.gid"""
+
+
+def _leading(layout: Layout) -> list[TypedColumn]:
+    """Return the columns of folders that rows are sorted by before any of a file's own."""
+    return list(takewhile(lambda column: column.part == "folder", layout.columns))
+
+
+def _source(column: TypedColumn) -> str:
+    if column.part == "folder":
+        return f"d.{quoted(column.name)}"
+    return _typed(column, "f.name")
+
+
+def _typed(column: TypedColumn, source: str) -> str:
+    pattern = column.pattern.replace("'", "''")
+    extracted = f"nullif(regexp_extract({source}, '{pattern}', 1), '')"
+    return f"TRY_CAST({extracted} AS {_TYPES[column.kind]})"
+
+
+_KINDS = "CASE f.type WHEN 'file' THEN 32768 WHEN 'link' THEN 40960 ELSE 4096 END"
+STAGED_AGAIN = (
+    """INSERT INTO staging.staged_folder SELECT d.path, d.raw, d.mode + 16384, d.inode, d.uid, d.gid, 0,
+        d.mtime_ns, d.ctime_ns, {first} + d.id, d.acl FROM old.directory d WHERE d.id NOT IN (SELECT id FROM gone)""",
+    f"""INSERT INTO staging.staged_file SELECT f.name, f.raw, f.mode + {_KINDS}, f.inode, f.uid, f.gid, f.size,
+        f.mtime_ns, f.ctime_ns, {{first}} + f.dir, NULL FROM old.file f WHERE f.dir NOT IN (SELECT id FROM gone)""",
+)
+"""What stages the folders of the old generation that nobody has to look into again."""
+
+CHANGED = """
+    WITH old AS (SELECT d.path, f.name, f.size, f.mtime_ns, f.ctime_ns, f.inode, f.mode, f.owner, f."group"
+                 FROM old.file f JOIN old.directory d ON d.id = f.dir),
+         new AS (SELECT d.path, f.name, f.size, f.mtime_ns, f.ctime_ns, f.inode, f.mode, f.owner, f."group"
+                 FROM file f JOIN directory d ON d.id = f.dir)
+    SELECT count(*) FROM old FULL JOIN new USING (path, name)
+    WHERE (old.size, old.mtime_ns, old.ctime_ns, old.inode, old.mode, old.owner, old."group")
+        IS DISTINCT FROM (new.size, new.mtime_ns, new.ctime_ns, new.inode, new.mode, new.owner, new."group")"""
+"""How many files came, went, or are not what they were."""
+
+SAME_FILES = """CREATE TEMP TABLE same AS
+    SELECT o.id AS old_id, f.id AS id,
+        o.size = f.size AND o.mtime_ns = f.mtime_ns AND o.ctime_ns = f.ctime_ns AS untouched
+    FROM file f JOIN directory d ON d.id = f.dir
+    JOIN old.directory e ON e.path = d.path JOIN old.file o ON o.dir = e.id AND o.name = f.name"""
+"""Which file of the old generation each file is; its labels and checksum hold only where nobody has touched it."""
+
+CARRIED = (
+    "INSERT INTO tag SELECT s.id, t.name, t.value FROM old.tag t JOIN same s ON s.old_id = t.file",
+    "INSERT INTO class SELECT * FROM old.class",
+    "UPDATE file SET sha256 = o.sha256 FROM same s JOIN old.file o ON o.id = s.old_id"
+    " WHERE s.id = file.id AND s.untouched AND o.sha256 IS NOT NULL",
+)
+
+
+def label_table(classes: int) -> str:
+    """Return what makes the table of labels: a row for each file that was counted, a column for each class."""
+    columns = "".join(f", {class_column(place)} UBIGINT" for place in range(classes))
+    return f"CREATE TABLE label (file BIGINT, why VARCHAR, unknown UBIGINT{columns})"
+
+
+CARRIED_LABELS = """INSERT INTO label SELECT s.id, l.* EXCLUDE (file)
+    FROM old.label l JOIN same s ON s.old_id = l.file WHERE s.untouched"""
+
+
+def whole_view(layout: Layout, classes: Sequence[str]) -> str:
+    """Return what makes the view `files`, in which a person who writes SQL finds all columns under their names."""
+    taken = {name for name, _, _ in FIELDS} | {column.name for column in layout.columns}
+    columns = [f"{sql} AS {quoted(name)}" for name, kind, sql in FIELDS if kind != "time"]
+    columns += ["make_timestamp_ns(f.mtime_ns) AS mtime"]
+    columns += [f"f.{quoted(column.name)}" for column in layout.columns]
+    for place, name in enumerate(classes):
+        if name not in taken:
+            columns.append(f"l.{class_column(place)} AS {quoted(name)}")
+    labels = " LEFT JOIN label l ON l.file = f.id" if classes else ""
+    source = f"file f JOIN directory d ON d.id = f.dir{labels}"
+    return f"CREATE OR REPLACE VIEW files AS SELECT f.id, {', '.join(columns)} FROM {source}"

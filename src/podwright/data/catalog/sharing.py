@@ -1,0 +1,252 @@
+"""Files of a generation for others than its owner: each describes what one audience may see, and only it may open it.
+
+Whoever can open a DuckDB file reads all of it. So the folders of a dataset are sorted by who may list them, which every
+folder on the way decides: its owner, group and mode, or its list of access. For each such audience there is a file of
+its own, with bitmaps, facets and trigrams of its own rows, behind folders that have the owner and mode of those on the
+way; the kernel then decides as it would in the tree. Only root can give files to others, so only root shares.
+
+Root itself never opens these files: they belong to people who may write them over. It reads own.duckdb.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from podwright.data.catalog import schema
+from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, seal
+from podwright.data.query import bitmaps
+from podwright.data.tree.layouts import layout_of
+from podwright.data.tree.paths import path_bytes
+from podwright.data.tree.walk_folders import ACL
+from podwright.runs.files import write_whole
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+ROWS = "rows.duckdb"
+_BLOCK = 16384
+"""DuckDB's smallest: there may be a file for each user, most with few rows."""
+_GATE = "in"
+_READ, _ENTER = 4, 1
+_ENTRY = struct.Struct("<HHI")
+_HEADER = struct.Struct("<I")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Gate:
+    """Who passes one folder: a bit each for its owner, its group and all others, or its list of access."""
+
+    uid: int
+    gid: int
+    bits: int
+    acl: bytes = b""
+
+    @property
+    def is_open(self) -> bool:
+        """Say whether everybody passes."""
+        return self.bits == 0o111 and not self.acl
+
+
+def gate_of(status: tuple[int, int, int], acl: bytes | None, need: int) -> Gate:
+    """Return the gate of a folder with this user, group and mode, for those who need these rights of it."""
+    uid, gid, mode = status
+    bits = 0
+    for shift in (6, 3, 0):
+        if (mode >> shift) & need == need:
+            bits |= 1 << shift
+    return Gate(uid, gid, bits, _only_enter(acl, need) if acl else b"")
+
+
+def _only_enter(acl: bytes, need: int) -> bytes:
+    """Return a list of access that lets the same people pass and gives them no other right."""
+    entries = bytearray(acl[: _HEADER.size])
+    for tag, rights, number in _ENTRY.iter_unpack(acl[_HEADER.size :]):
+        entries += _ENTRY.pack(tag, _ENTER * (rights & need == need), number)
+    return bytes(entries)
+
+
+Audience = frozenset[Gate]
+
+
+def share(part: Path) -> None:
+    """Write the files for others beside the owner's file of a generation that is not published yet."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(f"ATTACH '{literal(part / FILE)}' AS own (READ_ONLY)")
+        root = bytes.fromhex(meta_of(connection, "own.")["root_bytes"])
+        allowed = audiences(connection, root)
+        _number_folders(connection, allowed)
+        note_guarded(connection, root)
+        rows, base, first = [], 0, 0
+        for number, audience in enumerate(dict.fromkeys(allowed.values())):
+            path = _place(part / str(number), audience)
+            files, folders = _write(connection, path, number, (base, first), _readers(audience))
+            base, first = base + files, first + folders
+            _hand_over(part / str(number), path, audience)
+            rows.append({"path": str(path.relative_to(part)), **seal(path)})
+    part.chmod(0o755)
+    write_whole(part / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
+
+
+def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
+    """Return who may list each folder: whoever passes all that lie above the root, and can list all from there on."""
+    above = _above(root)
+    query = "SELECT id, raw, path, uid, gid, mode, acl FROM own.directory ORDER BY path"
+    by_path: dict[bytes, Audience] = {}
+    audiences: dict[int, Audience] = {}
+    for number, raw, path, uid, gid, mode, acl in connection.execute(query).fetchall():
+        name = path_bytes(raw, None, path, "") or path.encode()
+        parent = name[: name.rstrip(b"/").rfind(b"/") + 1]
+        gates = by_path[parent] if name else above
+        gate = gate_of((uid, gid, mode), acl, _READ | _ENTER)
+        by_path[name] = gates if gate.is_open else gates | {gate}
+        audiences[number] = by_path[name]
+    return audiences
+
+
+def _above(root: bytes) -> Audience:
+    gates = set()
+    folder = os.path.dirname(root)  # noqa: PTH120 - paths are bytes
+    while True:
+        status = os.stat(folder)  # noqa: PTH116
+        gates.add(gate_of((status.st_uid, status.st_gid, status.st_mode), _acl_of(folder), _ENTER))
+        if folder == b"/":
+            break
+        folder = os.path.dirname(folder)  # noqa: PTH120
+    return frozenset(gate for gate in gates if not gate.is_open)
+
+
+def _acl_of(path: bytes) -> bytes | None:
+    try:
+        return os.getxattr(path, ACL)
+    except OSError:
+        return None
+
+
+def _number_folders(connection: DuckDBPyConnection, audiences: dict[int, Audience]) -> None:
+    numbers = {audience: number for number, audience in enumerate(dict.fromkeys(audiences.values()))}
+    pairs = {"id": list(audiences), "audience": [numbers[audience] for audience in audiences.values()]}
+    connection.register("held", pa.table(pairs))
+    connection.execute("CREATE TEMP TABLE belongs AS SELECT * FROM held")
+    connection.unregister("held")
+
+
+def note_guarded(connection: DuckDBPyConnection, root: bytes) -> None:
+    """Note the files that have a list of access, of those of whose content something is known."""
+    known = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
+    if connection.execute("SELECT count(*) FROM own.class").fetchone() != (0,):
+        known.append("SELECT file FROM own.label")
+    query = f"""SELECT f.id, d.raw, f.raw, d.path, f.name FROM own.file f JOIN own.directory d ON d.id = f.dir
+        WHERE f.id IN ({" UNION ".join(known)})"""
+    guarded = []
+    for number, *names in connection.execute(query).fetchall():
+        below = path_bytes(*names) or (names[2] + names[3]).encode()
+        if _acl_of(root + b"/" + below):
+            guarded.append(number)
+    connection.register("held", pa.table({"id": pa.array(guarded, pa.int64())}))
+    connection.execute("CREATE TEMP TABLE guarded AS SELECT * FROM held")
+    connection.unregister("held")
+
+
+def _place(folder: Path, audience: Audience) -> Path:
+    """Make a folder for each gate, one in the other, and return where the file of the audience lies."""
+    folder.mkdir(mode=0o700)
+    for _ in audience:
+        folder = folder / _GATE
+        folder.mkdir(mode=0o700)
+    return folder / ROWS
+
+
+def _readers(audience: Audience) -> list[tuple[int, int, int]]:
+    """Return the gates without lists of access, as (user, group, bits)."""
+    return [(gate.uid, gate.gid, gate.bits) for gate in audience if not gate.acl]
+
+
+def _write(
+    connection: DuckDBPyConnection,
+    path: Path,
+    number: int,
+    bases: tuple[int, int],
+    passed: list[tuple[int, int, int]],
+) -> tuple[int, int]:
+    """Write what one audience may see into a file of its own; return how many files and folders it describes."""
+    import duckdb
+
+    meta = meta_of(connection, "own.")
+    layout = layout_of(meta["dataset"], meta["layout"])
+    connection.execute(f"ATTACH '{literal(path)}' AS theirs (BLOCK_SIZE {_BLOCK})")
+    for statement in _copies(number, *bases, passed):
+        connection.execute(statement)
+    classes = [name for (name,) in connection.execute("SELECT name FROM theirs.class ORDER BY place").fetchall()]
+    if classes:
+        connection.execute(_LABELS)
+    row = connection.execute("SELECT (SELECT count(*) FROM theirs.file), (SELECT count(*) FROM theirs.directory)")
+    files, folders = row.fetchone() or (0, 0)
+    connection.execute("DROP TABLE chosen")
+    connection.execute("DETACH theirs")
+    with duckdb.connect(str(path)) as inside:
+        inside.execute("SET enable_progress_bar = false")
+        inside.execute(schema.whole_view(layout, classes))
+        bitmaps.build(inside, layout, len(classes))
+    return files, folders
+
+
+def _copies(number: int, base: int, first: int, passed: list[tuple[int, int, int]]) -> Iterator[str]:
+    yield f"""CREATE TABLE theirs.directory AS
+        SELECT d.* REPLACE (row_number() OVER (ORDER BY d.id) - 1 + {first} AS id), d.id AS old_id
+        FROM own.directory d JOIN belongs b ON b.id = d.id WHERE b.audience = {number} ORDER BY d.id"""
+    # Checksums, labels and tags tell of what is in a file: they go only where all of the audience may read it.
+    yield f"""CREATE TEMP TABLE chosen AS
+        SELECT f.id AS old_id, row_number() OVER (ORDER BY f.id) - 1 + {base} AS id, d.id AS dir,
+            {may_read(passed)} AS readable
+        FROM own.file f JOIN theirs.directory d ON d.old_id = f.dir"""
+    yield """CREATE TABLE theirs.file AS
+        SELECT f.* REPLACE (c.id AS id, c.dir AS dir, CASE WHEN c.readable THEN f.sha256 END AS sha256)
+        FROM own.file f JOIN chosen c ON c.old_id = f.id ORDER BY c.id"""
+    yield "ALTER TABLE theirs.directory DROP COLUMN old_id"
+    yield "CREATE TABLE theirs.class AS SELECT * FROM own.class"
+    yield """CREATE TABLE theirs.tag AS
+        SELECT c.id AS file, t.name, t.value FROM own.tag t JOIN chosen c ON c.old_id = t.file WHERE c.readable"""
+    yield "CREATE TABLE theirs.meta AS SELECT * FROM own.meta WHERE key <> 'unread'"
+
+
+_LABELS = """CREATE TABLE theirs.label AS SELECT l.* REPLACE (c.id AS file)
+    FROM own.label l JOIN chosen c ON c.old_id = l.file WHERE c.readable ORDER BY c.id"""
+
+
+def may_read(passed: list[tuple[int, int, int]]) -> str:
+    """Return the SQL of whether everybody in an audience may read a file.
+
+    That is so where all may, or where a gate on the way has the file's own user and group and lets no more people in.
+    """
+    tests = ["f.mode & 292 = 292"]
+    for uid, gid, bits in passed:
+        tests.append(f"(f.uid = {uid} AND f.gid = {gid} AND (f.mode >> 2) & {bits} = {bits})")
+    return f"(f.id NOT IN (SELECT id FROM guarded) AND ({' OR '.join(tests)}))"
+
+
+def _hand_over(folder: Path, path: Path, audience: Audience) -> None:
+    """Give each folder and the file the owner and mode of what it stands for, the innermost first."""
+    gates = sorted(audience)
+    path.chmod(0o444)
+    if gates and not gates[-1].acl:
+        os.chown(path, gates[-1].uid, gates[-1].gid)
+        path.chmod(gates[-1].bits << 2)
+    for depth in range(len(gates), 0, -1):
+        gate, place = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
+        os.chown(place, gate.uid, gate.gid)
+        place.chmod(gate.bits)
+        if gate.acl:
+            os.setxattr(place, ACL, gate.acl)
+    folder.chmod(stat.S_IRWXU | 0o011)

@@ -1,0 +1,237 @@
+"""Where datasets and their generations lie, and how a generation is published: one writer, many readers.
+
+catalog/NAME/current -> g000003     a link, replaced by a rename: readers see the old generation or the new one
+catalog/NAME/g000003/own.duckdb     all of it, for its owner alone
+catalog/NAME/g000003/shared.json    of a catalog that others may enter: where the files for them are (see sharing.py)
+catalog/NAME/lock                   held by the one writer
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podwright.data.catalog.files import FILE, Opened, open_files, readable_files
+from podwright.runs.files import make_private
+from podwright.runs.locks import try_lock
+from podwright.spec.problems import Refusal, refuse, short
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_GENERATION = re.compile(r"g(\d{6,})")
+_TRIES = 10
+
+
+def check_name(name: str, field: str = "--name") -> str:
+    """Return a name of a dataset or a selection, or refuse it."""
+    if not _NAME.fullmatch(name):
+        hint = "a name has lower-case letters, digits, dots and dashes, 63 at most"
+        raise refuse(f'"{short(name)}" is no name', hint=hint, field=field)
+    return name
+
+
+def open_store(home: Path) -> Store:
+    """Return the datasets of a home; those of PODWRIGHT_CATALOG where that names a folder, which many may share."""
+    given = os.environ.get("PODWRIGHT_CATALOG")
+    if given and "://" in given:
+        hint = "a database is named on the command line: `podwright data find DATASET --catalog POD`"
+        raise refuse("an address is no folder", hint=hint, field="PODWRIGHT_CATALOG")  # unseen: it may hold a password
+    return Store(home, Path(given).expanduser().absolute() if given else None)
+
+
+class Store:
+    """The datasets of one home. Constructing it touches nothing."""
+
+    def __init__(self, home: Path, catalog: Path | None = None) -> None:
+        self.home = home
+        self.path = catalog or home / "catalog"
+        self.selections = home / "selections"
+
+    def datasets(self) -> list[str]:
+        """Return the names of what has been scanned."""
+        if not self.path.is_dir():
+            return []
+        return sorted(path.name for path in self.path.iterdir() if _is_published(path))
+
+    def selection_names(self) -> list[str]:
+        """Return the names of the selections."""
+        if not self.selections.is_dir():
+            return []
+        return sorted(path.name for path in self.selections.iterdir() if _NAME.fullmatch(path.name))
+
+    def unknown(self, name: str, known: list[str], what: str, hint: str) -> Refusal:
+        """Return the refusal of a name that there is not, with the nearest."""
+        close = get_close_matches(name, known, n=1)
+        if close:
+            hint = f"did you mean `{close[0]}`?"
+        return refuse(f'there is no {what} "{short(name)}"', hint=hint)
+
+    def generation(self, dataset: str) -> int:
+        """Return the number of the generation that is published; 0 when there is none."""
+        try:
+            target = (self.path / dataset / "current").readlink()
+        except OSError:
+            return 0
+        match = _GENERATION.fullmatch(target.name)
+        return int(match[1]) if match else 0
+
+    def file(self, dataset: str, generation: int) -> Path:
+        """Return the path of a generation's file."""
+        return self.path / dataset / f"g{generation:06d}" / FILE
+
+    def connect(self, dataset: str) -> Opened:
+        """Open the published generation for reading; a new one that is published meanwhile is taken instead."""
+        import duckdb
+
+        if not _NAME.fullmatch(dataset) or dataset not in self.datasets():
+            hint = f"podwright data scan PATH --name {dataset if _NAME.fullmatch(dataset) else 'NAME'}"
+            raise self.unknown(dataset, self.datasets(), "dataset", hint)
+        for _ in range(_TRIES):
+            path = self.file(dataset, self.generation(dataset))
+            try:
+                return open_files(*readable_files(path.parent))
+            except (duckdb.Error, OSError) as error:
+                if path.parent.exists():
+                    raise _damaged(dataset, error) from None
+        raise refuse(f"{dataset} has no generation that can be read", hint=f"podwright data scan PATH --name {dataset}")
+
+    @property
+    def shared(self) -> bool:
+        """Say whether others may enter the catalog's folder: then a generation has files for them too."""
+        try:
+            return os.geteuid() == 0 and bool(self.path.stat().st_mode & 0o011)
+        except OSError:
+            return False
+
+    @contextmanager
+    def writing(self, dataset: str) -> Iterator[Path]:
+        """Be the one writer of a dataset within the block; yield an empty folder for the next generation.
+
+        What a writer that was killed has left is removed first.
+        """
+        folder = self.path / dataset
+        self._make_folder(folder)
+        if self.shared:
+            folder.chmod(0o755)
+        with try_lock(folder / "lock") as alone:
+            if not alone:
+                raise refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
+            self._sweep(folder)
+            part = folder / f".g{self.generation(dataset) + 1:06d}.part"
+            part.mkdir(mode=0o700)
+            try:
+                with disk_words(part):
+                    yield part
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
+
+    def _make_folder(self, folder: Path) -> None:
+        try:
+            make_private(folder)
+        except PermissionError:
+            folder = self.path
+        if not os.access(folder, os.W_OK):
+            owner = folder.owner()
+            message = f"this catalog is one that only {owner} writes"
+            raise refuse(message, hint=f"ask {owner}, or unset PODWRIGHT_CATALOG", file=str(self.path), exit_code=1)
+
+    @contextmanager
+    def building(self, part: Path) -> Iterator[DuckDBPyConnection]:
+        """Open the file of a generation that is not published yet."""
+        import duckdb
+
+        with duckdb.connect(str(part / FILE)) as connection:
+            connection.execute(_NO_BAR)
+            connection.execute(_NO_SYNC)
+            yield connection
+
+    def publish(self, dataset: str, part: Path) -> int:
+        """Make what lies in this folder the generation that readers see, and return its number."""
+        generation = self.generation(dataset) + 1
+        folder = self.path / dataset
+        (part / FILE).chmod(0o600)
+        if self.shared:
+            # Lazily: pyarrow and NumPy are slow to import, and most commands only read.
+            from podwright.data.catalog.sharing import share
+
+            share(part)
+        for path, _, names in os.walk(part):
+            for name in names:
+                _sync(Path(path, name))
+            _sync(Path(path))
+        final = folder / f"g{generation:06d}"
+        part.rename(final)
+        link = folder / ".current.part"
+        link.symlink_to(final.name)
+        link.replace(folder / "current")
+        _sync(folder)
+        self._sweep(folder)
+        return generation
+
+    def forget(self, dataset: str) -> None:
+        """Remove all that is known of a dataset; its files stay."""
+        folder = self.path / dataset
+        with try_lock(folder / "lock") as alone:
+            if not alone:
+                raise refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
+            (folder / "current").unlink(missing_ok=True)
+            shutil.rmtree(folder)
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove what nobody can reach: parts of killed writers, and generations that another has followed."""
+        current = self.generation(folder.name)
+        for path in folder.iterdir():
+            match = _GENERATION.fullmatch(path.name)
+            if path.name.endswith(".part") and path.is_symlink():
+                path.unlink()
+            elif path.name.endswith(".part") or (match and int(match[1]) != current):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+_NO_BAR = "SET enable_progress_bar = false"
+_NO_SYNC = "SET fsync_mode = 'NONE'"
+"""What is not published yet need not outlive a crash; publishing waits for the disk, once."""
+
+
+@contextmanager
+def disk_words(path: Path) -> Iterator[None]:
+    """Turn DuckDB's words about a full disk into the operating system's error, which commands explain."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error)
+        for code in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            if os.strerror(code) in text:
+                raise OSError(code, os.strerror(code), str(path)) from None
+        raise
+
+
+def _is_published(folder: Path) -> bool:
+    try:
+        return (folder / "current").is_symlink()
+    except PermissionError:
+        return False
+
+
+def _damaged(dataset: str, error: Exception) -> Refusal:
+    first = str(error).splitlines()[0]
+    return refuse(f"{dataset} cannot be read: {first}", hint=f"podwright data scan PATH --name {dataset} makes it anew")
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

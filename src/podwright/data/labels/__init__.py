@@ -1,0 +1,1 @@
+"""What labels hold: classes, pixels, and their statistics."""

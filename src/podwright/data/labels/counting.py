@@ -1,0 +1,72 @@
+"""Counts label images, or images by the folders that they lie in, on all cores.
+
+It also travels to nodes that count a share (label_rank.py), where nothing else of ours is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+from PIL import Image
+
+from podwright.data.labels.images import Counted, LabelClass, LabelFile
+from podwright.data.labels.pixels import ColourTable
+
+BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+"""What Pillow raises for files that are no image, or not all of one."""
+_AT_ONCE = 256
+
+
+def count_images(files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int) -> Iterator[Counted]:
+    """Yield the pixels of each class in label images, in their order; decoding takes all cores."""
+    table = ColourTable(classes)
+
+    def count(file: LabelFile) -> Counted:
+        with Image.open(file.path) as image:
+            counts = table.count(image).tolist()
+        return Counted(file.id, counts[:-1], counts[-1])
+
+    yield from _on_threads(count, files, threads)
+
+
+def count_folders(files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int) -> Iterator[Counted]:
+    """Yield the pixels of images whose folder tells the class of them all; only headers are read."""
+    places = {label.name: place for place, label in enumerate(classes)}
+
+    def count(file: LabelFile) -> Counted:
+        with Image.open(file.path) as image:
+            pixels = image.width * image.height
+        counts = [0] * len(classes)
+        counts[places[file.label]] = pixels
+        return Counted(file.id, counts)
+
+    yield from _on_threads(count, files, threads)
+
+
+def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile], threads: int) -> Iterator[Counted]:
+    """Count on threads, since Pillow and NumPy let go of Python's lock; a file that is broken says why."""
+
+    def safely(file: LabelFile) -> Counted:
+        try:
+            return count(file)
+        except BROKEN as error:
+            return Counted(file.id, None, why=why_broken(error))
+
+    waiting = iter(files)
+    with ThreadPoolExecutor(threads) as pool:
+        # In portions: a pool takes all that it is given at once, and there may be millions.
+        while portion := list(islice(waiting, _AT_ONCE)):
+            yield from pool.map(safely, portion)
+
+
+def why_broken(error: BaseException) -> str:
+    """Return in words why a file is no image, or cannot be read."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno).lower()
+    text = str(error).splitlines() or [type(error).__name__]
+    if "cannot identify image file" in text[0]:
+        return "is no image"
+    return text[0]

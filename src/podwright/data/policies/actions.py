@@ -1,0 +1,208 @@
+"""What policies do with files, a batch at a time, and how that is undone where it can be."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from podwright.data.catalog.dataset import Match, open_dataset
+from podwright.data.catalog.store import Store
+from podwright.data.policies import agents, transfer
+from podwright.data.policies.checksums import add_checksums
+from podwright.data.policies.curation import curate
+from podwright.data.policies.policies import JournalEntry, Policy, PolicyFolder, entry_of
+from podwright.data.policies.tags import parse_tag, put_tags
+from podwright.runs.files import write_whole
+
+if TYPE_CHECKING:
+    from podwright.data.policies.agents import Start
+
+
+@dataclass(frozen=True)
+class Work:
+    """A policy at work: on which files, and what it needs for that."""
+
+    store: Store
+    policy: Policy
+    folder: PolicyFolder
+    root: bytes
+    start: Start | None = None
+
+    def source(self, path: bytes) -> bytes:
+        """Return where a file of the dataset lies."""
+        return self.root + b"/" + path
+
+    def place(self, path: bytes) -> bytes:
+        """Return where a file's copy goes."""
+        return os.fsencode(self.policy.to) + b"/" + path
+
+
+def _tag(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    name, value = parse_tag(work.policy.tag)
+    before = put_tags(work.store, work.policy.dataset, {match.path_bytes: {name: value} for match in batch})
+    for match in batch:
+        yield entry_of(match, kept=before.get(match.path_bytes))
+
+
+def _checksum(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    add_checksums(work.store, work.policy.dataset, only={match.path_bytes for match in batch})
+    for match in batch:
+        yield entry_of(match)
+
+
+def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    policy = work.policy
+    lines = agents.batch_lines(work.root, batch)
+    if policy.workload:
+        assert work.start is not None
+        write_whole(work.folder.batch, lines.encode())
+        printed = agents.run_workload(work.start, policy.workload, policy.target, work.folder.batch)
+    else:
+        printed = agents.run_program(policy.program, lines)
+    before = put_tags(work.store, policy.dataset, agents.tags_of(printed, batch))
+    for match in batch:
+        yield entry_of(match, kept=before.get(match.path_bytes))
+
+
+def _curate(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    with open_dataset(work.store, work.policy.dataset) as opened:
+        verdicts = {match.path_bytes: verdict.tags() for match, verdict in curate(opened, batch)}
+    before = put_tags(work.store, work.policy.dataset, verdicts)
+    for match in batch:
+        yield entry_of(match, kept=before.get(match.path_bytes))
+
+
+Transfer = Callable[[bytes, bytes, int, int], str]
+
+
+def _transferred(transferred: Transfer) -> Callable[[Work, Sequence[Match]], Iterator[JournalEntry]]:
+    def act(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+        for match in batch:
+            path = match.path_bytes
+            try:
+                digest = transferred(work.source(path), work.place(path), match.size, match.mtime_ns)
+            except OSError as error:
+                yield entry_of(match, why=transfer.reason(error))
+            else:
+                yield entry_of(match, kept={"sha256": digest})
+
+    return act
+
+
+def _delete(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    for match in batch:
+        try:
+            transfer.delete(work.source(match.path_bytes), match.size, match.mtime_ns)
+        except FileNotFoundError:  # by us, before we were killed
+            yield entry_of(match)
+        except OSError as error:
+            yield entry_of(match, why=transfer.reason(error))
+        else:
+            yield entry_of(match)
+
+
+def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    """Pack a batch into a tar of its own, which is there whole or not at all; the files stay."""
+    number = sum(entry.kept is not None for entry in work.folder.entries())
+    name = os.fsencode(f"{work.policy.name}-{number:09d}.tar")
+    path = work.place(name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
+    part = path + b".podwright-part"
+    try:
+        with open(part, "wb") as file:  # noqa: PTH123
+            whys = _packed(work, file, batch)
+            os.fsync(file.fileno())
+        if not all(whys):
+            os.replace(part, path)  # noqa: PTH105
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(part)  # noqa: PTH108
+    for match, why in zip(batch, whys, strict=True):
+        yield entry_of(match, why, None if why else {"archive": os.fsdecode(name)})
+
+
+def _packed(work: Work, file: IO[bytes], batch: Sequence[Match]) -> list[str]:
+    """Write files into a tar; return why each is not in it, nothing for those that are."""
+    whys = []
+    with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
+        for match in batch:
+            before = tar.offset
+            whys.append(_pack(work, tar, match))
+            if whys[-1]:
+                # What was written of it is taken back: nothing that follows half a file would be found.
+                file.seek(before)
+                file.truncate()
+                tar.offset = before
+    file.flush()
+    return whys
+
+
+def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
+    source = work.source(match.path_bytes)
+    try:
+        transfer.check_same(source, match.size, match.mtime_ns)
+        tar.add(os.fsdecode(source), os.fsdecode(match.path_bytes), recursive=False)
+        transfer.check_same(source, match.size, match.mtime_ns)
+    except OSError as error:
+        if error.errno in transfer.FULL:
+            raise
+        return transfer.reason(error)
+    return ""
+
+
+def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
+    values: dict[bytes, Mapping[str, Any]] = {}
+    for entry in entries:
+        if entry.kept:
+            values[entry.path] = entry.kept
+    put_tags(work.store, work.policy.dataset, values)
+
+
+def _remove_copies(work: Work, entries: Sequence[JournalEntry]) -> None:
+    for entry in entries:
+        place = work.place(entry.path)
+        if entry.kept and os.path.lexists(place) and transfer.digest_of(place) == entry.kept["sha256"]:
+            os.unlink(place)  # noqa: PTH108
+
+
+def _move_back(work: Work, entries: Sequence[JournalEntry]) -> None:
+    for entry in entries:
+        place = work.place(entry.path)
+        if os.path.lexists(place):
+            transfer.move(place, work.source(entry.path), entry.size, entry.mtime_ns)
+
+
+def _remove_archives(work: Work, entries: Sequence[JournalEntry]) -> None:
+    for name in {entry.kept["archive"] for entry in entries if entry.kept}:
+        path = work.place(os.fsencode(name))
+        if os.path.lexists(path):
+            os.unlink(path)  # noqa: PTH108
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing that policies do. `needs` are the fields without which it cannot; `undo` is None where nothing can."""
+
+    act: Callable[[Work, Sequence[Match]], Iterator[JournalEntry]]
+    needs: tuple[str, ...] = ()
+    undo: Callable[[Work, Sequence[JournalEntry]], None] | None = None
+    moves: bool = False
+    """Files are gone from the dataset afterwards, or come back: it is scanned again."""
+    review: bool = False
+    """Somebody looks at the list before it is done."""
+
+
+ACTIONS = {
+    "tag": Action(_tag, ("tag",), _untag),
+    "checksum": Action(_checksum),
+    "copy": Action(_transferred(transfer.copy), ("to",), _remove_copies),
+    "move": Action(_transferred(transfer.move), ("to",), _move_back, moves=True),
+    "archive": Action(_archive, ("to",), _remove_archives),
+    "delete": Action(_delete, moves=True, review=True),
+    "agent": Action(_agent, ("program or workload",), _untag),
+    "curate": Action(_curate, (), _untag),
+}

@@ -1,0 +1,1 @@
+"""Questions to a dataset: conditions, the indexes that answer them, and SQL."""

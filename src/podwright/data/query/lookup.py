@@ -1,0 +1,331 @@
+"""Answers a condition from the indexes of one file of a generation, as the set of its rows.
+
+A set may be too large (`exact` is false): then it holds every row that fits, and SQL has to look at its rows alone.
+Where no index helps there is none. Like SQL, a row without a value neither fits a test nor its opposite: each test is
+asked which rows it holds for, or which it fails for (`wanted`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyroaring import BitMap
+
+from podwright.data.query.bitmaps import bitmap_of, blocks_table, class_field, runs_of, tag_field
+from podwright.data.query.conditions import Condition, Inverse, Joint, Test, Tests
+from podwright.data.query.trigrams import BLOCK_ROWS, terms_of
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "~": lambda whole, part: part in whole,
+}
+_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_PATHS = ("path", "folder", "name")
+_MAX_KEPT = 512
+_AT_ONCE = 64
+"""Sets that one query reads: each by its place, since DuckDB goes through all of them for a list of places."""
+WORTH = 8
+"""Rows are looked at one by one where an index leaves no more than this part of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rows that may fit, or that do."""
+
+    rows: BitMap
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A block of rows in the order of their numbers: the part it lies in, and its place there."""
+
+    part: int
+    place: int
+    least: int
+    most: int
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Return what tells it from any other."""
+        return self.part, self.place
+
+
+class Lookup:
+    """The indexes of one file; what was read is kept."""
+
+    def __init__(self, connection: DuckDBPyConnection, alias: str, rows: int) -> None:
+        self._connection, self._alias = connection, alias
+        self._every = BitMap()
+        self._every.add_range(0, rows)
+        self._bitmaps: dict[int, BitMap] = {}
+        self._numbered: dict[str, BitMap] = {}
+        self._blocks: dict[tuple[int, int], tuple[Any, Any]] = {}
+        self._ranges: dict[tuple[str, int, int], BitMap] = {}
+        self._postings: dict[int, BitMap] = {}
+        self._terms: dict[int, int] = {}
+
+    def candidates(self, condition: Condition) -> Candidates | None:
+        """Return the rows that a condition chooses, as far as indexes know."""
+        if condition.tests is None:
+            return Candidates(self._every)
+        return self._of(condition.tests, True)
+
+    def _of(self, tests: Tests, wanted: bool) -> Candidates | None:
+        if isinstance(tests, Inverse):
+            return self._of(tests.part, not wanted)
+        if isinstance(tests, Joint):
+            return self._joint(tests, wanted)
+        return _READERS[tests.field.kind](self, tests, wanted)
+
+    def _joint(self, tests: Joint, wanted: bool) -> Candidates | None:
+        parts = [self._of(part, wanted) for part in tests.parts]
+        known = [part for part in parts if part is not None]
+        # That not all hold means that one of them fails.
+        if (tests.word == "and") == wanted:
+            if not known:
+                return None
+            # The smallest first: what is left only shrinks.
+            known.sort(key=lambda part: len(part.rows))
+            rows = known[0].rows
+            for part in known[1:]:
+                rows = rows & part.rows
+            return Candidates(rows, len(known) == len(parts) and all(part.exact for part in known))
+        if len(known) < len(parts):
+            return None
+        return Candidates(BitMap.union(*[part.rows for part in known]), all(part.exact for part in known))
+
+    def facet(self, field: str) -> dict[str, int]:
+        """Return how many files have each value of a field; of one with too many values, none."""
+        return {value: count for (of, value), count in self._counts.items() if of == field}
+
+    @cached_property
+    def _heads(self) -> list[tuple[str, str | None, int, int]]:
+        query = f"SELECT field, value, files, rowid FROM {self._alias}.bitmap"
+        return self._connection.execute(query).fetchall()
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, str], int]:
+        return {(field, value): files for field, value, files, _ in self._heads if value is not None}
+
+    @cached_property
+    def _values(self) -> dict[str, dict[str | None, int]]:
+        """Return the place of each bitmap in its table, by field and value."""
+        every: dict[str, dict[str | None, int]] = {}
+        for field, value, _, place in self._heads:
+            every.setdefault(field, {})[value] = place
+        return every
+
+    @cached_property
+    def _spans(self) -> dict[str, list[_Span]]:
+        every: dict[str, list[_Span]] = {}
+        query = f"SELECT field, part, place, least, most FROM {self._alias}.span ORDER BY part, place"
+        for field, *facts in self._connection.execute(query).fetchall():
+            every.setdefault(field, []).append(_Span(*facts))
+        return every
+
+    def _bitmap(self, place: int) -> BitMap:
+        return self._sets("bitmap", "rows", [place], self._bitmaps)[0]
+
+    def _sets(self, table: str, column: str, places: list[int], kept: dict[int, BitMap]) -> list[BitMap]:
+        """Return the sets at these places of a table."""
+        sets = {place: kept[place] for place in places if place in kept}
+        missing = [place for place in places if place not in sets]
+        for start in range(0, len(missing), _AT_ONCE):
+            query = " UNION ALL ".join(
+                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {place}"
+                for place in missing[start : start + _AT_ONCE]
+            )
+            for place, blob in self._connection.execute(query).fetchall():
+                _make_room(kept)
+                sets[place] = kept[place] = BitMap.deserialize(bytes(blob))
+        return [sets[place] for place in places]
+
+    def _few(self, test: Test, wanted: bool, kind: Callable[[str], Any] = str) -> Candidates | None:
+        """Answer for a field that has a bitmap for each value."""
+        values = self._values.get(test.field.name)
+        if values is None:
+            return None
+        fits = _COMPARE[test.operator]
+        places = [place for value, place in values.items() if value is not None and fits(kind(value), test.value)]
+        rows = self._united(places)
+        if not wanted:
+            rows = self._bitmap(values[None]) - rows
+        return Candidates(rows)
+
+    def _united(self, places: list[int]) -> BitMap:
+        if len(places) == 1:
+            return self._bitmap(places[0])
+        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", places, self._bitmaps))
+
+    def text(self, test: Test, wanted: bool) -> Candidates | None:
+        """Answer for a text: by its bitmaps, or for paths by their trigrams."""
+        if test.field.name not in _PATHS:
+            return self._few(test, wanted)
+        if not wanted or test.operator not in ("=", "~"):
+            return None
+        return self._containing(str(test.value))
+
+    def _containing(self, text: str) -> Candidates | None:
+        """Return the rows of all blocks in which each term of a text stands."""
+        terms = terms_of(text)
+        if not terms:
+            return None
+        unknown = [str(term) for term in terms if term not in self._terms]
+        if unknown:
+            query = f"SELECT letters, rowid FROM {self._alias}.trigram WHERE letters IN ({', '.join(unknown)})"
+            self._terms |= dict(self._connection.execute(query).fetchall())
+        if any(term not in self._terms for term in terms):
+            return Candidates(BitMap())
+        places = [self._terms[term] for term in terms]
+        blocks = BitMap.intersection(*self._sets("trigram", "blocks", places, self._postings))
+        if len(blocks) * BLOCK_ROWS * WORTH > len(self._every):
+            return None
+        rows = BitMap()
+        for start, end in zip(*runs_of(blocks), strict=True):
+            rows.add_range(int(start) * BLOCK_ROWS, int(end) * BLOCK_ROWS)
+        return Candidates(rows & self._every, exact=False)
+
+    def mode(self, test: Test, wanted: bool) -> Candidates | None:
+        """Answer for the mode, whose values stand as decimal digits."""
+        return self._few(test, wanted, int)
+
+    def number(self, test: Test, wanted: bool) -> Candidates | None:
+        """Answer for a field of numbers: whole blocks, and of those at the edges the rows that fit."""
+        spans = self._spans.get(test.field.name)
+        if spans is None:
+            return None
+        sign = test.operator
+        if not wanted:
+            sign = _OPPOSITE[sign]
+        value = test.value
+        assert isinstance(value, int)
+        if sign == "!=":
+            return Candidates(self._known(test.field.name) - self._between(test.field.name, value, value))
+        return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
+
+    def _between(self, name: str, least: int, most: int) -> BitMap:
+        asked = (name, least, most)
+        if asked not in self._ranges:
+            _make_room(self._ranges)
+            spans = [span for span in self._spans[name][:-1] if span.least <= most and least <= span.most]
+            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(spans, least, most))
+        return self._ranges[asked]
+
+    def _parts(self, spans: list[_Span], least: int, most: int) -> Iterator[BitMap]:
+        for span, within in self._read(spans):
+            if least <= span.least and span.most <= most:
+                yield within
+                continue
+            values, rows = self._sorted(span, within)
+            start = np.searchsorted(values, max(least, span.least) - span.least, "left")
+            end = np.searchsorted(values, min(most, span.most) - span.least, "right")
+            yield bitmap_of(np.sort(rows[start:end]))
+
+    def _read(self, spans: list[_Span]) -> Iterator[tuple[_Span, BitMap]]:
+        """Yield blocks with their rows, by one query for all parts."""
+        if not spans:
+            return
+        of_key = {span.key: span for span in spans}
+        places: dict[int, list[str]] = {}
+        for part, place in of_key:
+            places.setdefault(part, []).append(str(place))
+        query = " UNION ALL ".join(
+            f"SELECT {part}, rowid, rows FROM {self._alias}.{blocks_table(part)} WHERE rowid IN ({', '.join(inside)})"
+            for part, inside in places.items()
+        )
+        for part, place, blob in self._connection.execute(query).fetchall():
+            yield of_key[part, place], BitMap.deserialize(bytes(blob))
+
+    def _known(self, name: str) -> BitMap:
+        """Return all rows that have a number of this field."""
+        if name not in self._numbered:
+            ((_, self._numbered[name]),) = self._read([self._spans[name][-1]])
+        return self._numbered[name]
+
+    def _sorted(self, span: _Span, within: BitMap) -> tuple[Any, Any]:
+        """Return the numbers of a block in their order, counted from its least, and their rows."""
+        if span.key not in self._blocks:
+            _make_room(self._blocks)
+            query = f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = {span.place}"
+            ((blob,),) = self._connection.execute(query).fetchall()
+            above = np.frombuffer(bytes(blob), np.min_scalar_type(span.most - span.least))
+            order = np.argsort(above, kind="stable")
+            self._blocks[span.key] = above[order], np.asarray(within.to_array(), np.uint32)[order]
+        return self._blocks[span.key]
+
+    def count(self, test: Test, wanted: bool) -> Candidates | None:
+        """Answer for the pixels of a class: exactly whether there are any, else with those that have some."""
+        place = int(test.field.sql.removeprefix("l.c"))
+        values = self._values.get(class_field(place))
+        if values is None:
+            return None
+        sign, value = test.operator, test.value
+        if not wanted:
+            sign = _OPPOSITE[sign]
+        assert isinstance(value, int)
+        present = self._united([place for name, place in values.items() if name is not None])
+        if (sign, value) in _SOME:
+            return Candidates(present)
+        if (sign, value) in _NONE:
+            return Candidates(self._bitmap(values[None]) - present)
+        if sign in (">", ">=", "=") and value > 0:
+            return Candidates(present, exact=False)
+        return Candidates(self._bitmap(values[None]), exact=False)
+
+    def tag(self, test: Test, wanted: bool) -> Candidates | None:
+        """Answer for a tag: every file has it or has not, with one value or more."""
+        values = self._values.get(tag_field(test.field.name))
+        if values is None:
+            return None
+        equal = test.operator in ("=", "!=")
+        few = len(values) > 1
+        if equal and few:
+            places = [values[str(test.value)]] if str(test.value) in values else []
+            rows = self._united(places)
+            if (test.operator == "=") != wanted:
+                rows = self._every - rows
+            return Candidates(rows)
+        if test.operator == "!=" or not wanted:
+            return None
+        return Candidates(self._bitmap(values[None]), exact=False)
+
+
+_SOME = ((">", 0), (">=", 1), ("!=", 0))
+_NONE = (("=", 0), ("<=", 0), ("<", 1))
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
+    "=": lambda value: (value, value),
+    "<": lambda value: (_LEAST, value - 1),
+    "<=": lambda value: (_LEAST, value),
+    ">": lambda value: (value + 1, _MOST),
+    ">=": lambda value: (value, _MOST),
+}
+_READERS: dict[str, Callable[[Lookup, Test, bool], Candidates | None]] = {
+    "text": Lookup.text,
+    "whole": Lookup.number,
+    "size": Lookup.number,
+    "time": Lookup.number,
+    "mode": Lookup.mode,
+    "count": Lookup.count,
+    "tag": Lookup.tag,
+}
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Let go of what was read first where too much is kept."""
+    while len(kept) >= _MAX_KEPT:
+        del kept[next(iter(kept))]

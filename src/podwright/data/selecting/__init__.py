@@ -1,0 +1,1 @@
+"""Selections: samples that are chosen, frozen, and brought to a training."""

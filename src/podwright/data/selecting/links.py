@@ -1,0 +1,123 @@
+"""What a program is given of a selection: a folder of links in the dataset's own layout, and samples.jsonl.
+
+{"split": "train", "image": PATH, "label": PATH, "json": PATH}      a line for each sample; paths from the folder
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podwright.data.catalog.store import Store
+from podwright.data.selecting.manifests import changed, samples_of
+from podwright.data.selecting.pool import SampleFile
+from podwright.data.selecting.selections import Selection
+from podwright.data.tree.layouts import layouts
+from podwright.runs.files import make_private, write_whole
+
+SAMPLES = "samples.jsonl"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A folder of links, and the folders that they lead into."""
+
+    folder: Path
+    roots: tuple[str, ...]
+
+
+def link(store: Store, selection: Selection, split: str | None) -> Linked:
+    """Return the folder of a selection, or of one of its splits; it is made where it is not there yet.
+
+    Files that are gone or not as large as they were are refused: a run that pins a digest must get what it stands for.
+    """
+    _check_files(selection, split)
+    key = hashlib.sha256(b"\0".join([selection.digest.encode(), selection.root, (split or "").encode()])).hexdigest()
+    folder = store.home / "linked" / key[:16]
+    if not folder.is_dir():
+        make_private(folder.parent)
+        part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            _make(part, selection, split)
+            _publish(part, folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return Linked(folder, (os.fsdecode(selection.root),))
+
+
+def _publish(part: Path, folder: Path) -> None:
+    try:
+        part.rename(folder)
+    except OSError:
+        # Another client was faster; what it made is the same.
+        if not folder.is_dir():
+            raise
+
+
+def _check_files(selection: Selection, split: str | None) -> None:
+    wrong = []
+    for _, sample in samples_of(selection, split):
+        wrong += [file.path for file in sample.files if _size(selection.root + b"/" + file.path_bytes) != file.size]
+    if wrong:
+        raise changed(selection, wrong)
+
+
+def _size(path: bytes) -> int | None:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - paths are bytes
+    except OSError:
+        return None
+
+
+def _make(folder: Path, selection: Selection, split: str | None) -> None:
+    folder.mkdir(mode=0o700)
+    inside = os.fsencode(folder)
+    lines = []
+    for name, sample in samples_of(selection, split):
+        for file in sample.files:
+            _link(selection.root, inside, file.path_bytes)
+        lines.append(json.dumps({"split": name, **_described(sample.files)}) + "\n")
+    layout = layouts().get(selection.layout)
+    for name in layout.beside if layout else ():
+        if Path(os.fsdecode(selection.root), name).exists():
+            _link(selection.root, inside, os.fsencode(name))
+    write_whole(folder / SAMPLES, "".join(lines).encode())
+
+
+def _link(root: bytes, folder: bytes, path: bytes) -> None:
+    place = folder + b"/" + path
+    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
+    os.symlink(root + b"/" + path, place)  # noqa: PTH211 - paths are bytes
+
+
+def _described(files: tuple[SampleFile, ...]) -> dict[str, str]:
+    described = {}
+    for file in files:
+        described[file.role] = file.path
+        if file.raw is not None:
+            described[f"{file.role}_bytes"] = base64.b64encode(file.raw).decode("ascii")
+    return described
+
+
+def runs_with(home_runs: Path, selection: Selection) -> list[dict[str, Any]]:
+    """Return the runs that were given this selection, whatever it was called: id, input and split."""
+    from podwright.runs import RunFolder
+    from podwright.spec.problems import Refusal
+
+    rows = []
+    for folder in sorted(home_runs.iterdir()):
+        try:
+            inputs = RunFolder(folder, in_home=True).asked.inputs or {}
+        except Refusal:  # a run whose run.json cannot be read has told nothing
+            continue
+        for name, pin in inputs.items():
+            if isinstance(pin, dict) and pin.get("digest") == selection.digest:
+                rows.append({"id": folder.name, "input": name, "split": pin.get("split")})
+    return rows

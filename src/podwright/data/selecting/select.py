@@ -1,0 +1,232 @@
+"""Makes selections: a pool of samples, what is taken of it, and how it is split."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.store import Store
+from podwright.data.selecting import choose
+from podwright.data.selecting.pool import Array, Pool, read_pool
+from podwright.data.selecting.ranking import by_confusion, by_uncertainty
+from podwright.data.selecting.samples import SampleSource
+from podwright.data.selecting.selections import ALL, Selection, Split, check_free, freeze
+from podwright.spec.problems import refuse, short
+
+_SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
+SAMPLE = "sample"
+"""What `--by` says for: samples may be torn from those beside them."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user asks of a selection."""
+
+    name: str
+    where: str | None = None
+    size: int | None = None
+    split: str | None = None
+    folds: int | None = None
+    by: str | None = None
+    representative: bool = False
+    confusion: tuple[str, Path] | None = None
+    """A run's id and folder."""
+    classes: str | None = None
+    uncertainty: tuple[str, Path] | None = None
+    seed: int = 0
+
+
+def make_selection(
+    store: Store, name: str, wanted: Choice, opening: AbstractContextManager[SampleSource] | None = None
+) -> Selection:
+    """Choose samples of a dataset, of the home or as `opening` opens it, and freeze them in the home."""
+    check_free(store, wanted.name)
+    _check(wanted)
+    parts = _parts(wanted)
+    with opening or open_dataset(store, name) as dataset:
+        by = _by(dataset, wanted, parts)
+        pool = read_pool(dataset, dataset.condition(wanted.where), by)
+        _check_pool(dataset, pool, wanted)
+        origin = dataset.origin
+    pool, lineage = _taken(pool, wanted)
+    splits = {}
+    for part, places in _dealt(pool, parts, by, wanted).items():
+        inside = pool.part(places)
+        pixels = inside.pixels.sum(axis=0)
+        distance = choose.distance(pixels, pool.whole) if pool.classes else None
+        splits[part] = Split(inside.samples, _rounded(distance), tuple(int(count) for count in pixels))
+    selection = Selection(
+        name=wanted.name,
+        dataset=name,
+        root=dataset.root_bytes,
+        layout=dataset.layout.name,
+        seed=wanted.seed,
+        lineage=_lineage(dataset, origin, wanted, by) | lineage | {"incomplete": pool.incomplete},
+        splits=splits,
+        classes=pool.classes,
+        created_at=time.time(),
+    )
+    freeze(store, selection)
+    return selection
+
+
+def _check(wanted: Choice) -> None:
+    if wanted.split and wanted.folds:
+        raise refuse("cannot be together with --split", hint="folds are splits of equal size", field="--folds")
+    if wanted.confusion and wanted.uncertainty:
+        raise refuse("cannot be together with --confusion", hint="give one of them", field="--uncertainty")
+    if wanted.representative and (wanted.confusion or wanted.uncertainty) and not (wanted.split or wanted.folds):
+        hint = "samples that a run had trouble with are not like the whole; --representative can split them"
+        raise refuse("cannot be together with a ranking", hint=hint, field="--representative")
+    if wanted.classes and not wanted.confusion:
+        raise refuse("is only for --confusion", hint="classes are chosen by --where 'Car>0'", field="--classes")
+
+
+def _parts(wanted: Choice) -> dict[str, float]:
+    """Return the share of each split by its name."""
+    if wanted.folds:
+        if wanted.folds < 2:
+            raise refuse("must be 2 or more", field="--folds")
+        return {f"fold{number + 1}": 1 / wanted.folds for number in range(wanted.folds)}
+    if not wanted.split:
+        return {ALL: 1.0}
+    shares: dict[str, float] = {}
+    for entry in wanted.split.split(","):
+        name, _, text = entry.strip().partition("=")
+        share = _share(text)
+        if not _SPLIT_NAME.fullmatch(name) or share is None or name in shares:
+            hint = "write it like `--split train=0.8,validation=0.2`, each name once, shares between 0 and 1"
+            raise refuse(f'"{short(entry)}" is no split with its share', hint=hint, field="--split")
+        shares[name] = share
+    if sum(shares.values()) > 1 + 1e-9:
+        hint = "what the shares leave of 1 is in no split"
+        raise refuse(f"the shares are {sum(shares.values()):g} in all, more than 1", hint=hint, field="--split")
+    return shares
+
+
+def _share(text: str) -> float | None:
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 < share <= 1 else None
+
+
+def _by(dataset: SampleSource, wanted: Choice, parts: dict[str, float]) -> str | None:
+    """Return the column whose values are not torn apart; a representative split keeps the layout's groups whole."""
+    if wanted.by == SAMPLE or len(parts) == 1:
+        return None
+    if wanted.by is None:
+        return dataset.layout.group if wanted.representative else None
+    columns = [column.name for column in dataset.layout.columns]
+    if wanted.by not in columns:
+        hint = f"columns of {dataset.name} are {', '.join([*columns, SAMPLE])}"
+        raise refuse(f'{dataset.name} has no column "{short(wanted.by)}"', hint=hint, field="--by")
+    return wanted.by
+
+
+def _check_pool(dataset: SampleSource, pool: Pool, wanted: Choice) -> None:
+    count = len(pool.samples)
+    if not count:
+        what = "--where chooses no sample" if wanted.where else f"{dataset.name} has no sample"
+        hint = f"a sample needs {' and '.join(dataset.layout.needs)}; `podwright data find` shows what a filter chooses"
+        raise refuse(what, hint=hint)
+    if wanted.size is not None and not 0 < wanted.size <= count:
+        raise refuse(f"there are {count} samples to choose from", hint="give a size from 1 to that", field="--size")
+    if (wanted.representative or wanted.confusion) and not pool.classes:
+        field = "--representative" if wanted.representative else "--confusion"
+        message = "needs to know what the labels hold, and they are not counted yet"
+        raise refuse(message, hint=dataset.how_to_count, field=field)
+
+
+def _taken(pool: Pool, wanted: Choice) -> tuple[Pool, dict[str, Any]]:
+    """Return what is taken of the pool, and how it was ranked where it was."""
+    size = wanted.size or len(pool.samples)
+    if wanted.confusion or wanted.uncertainty:
+        if wanted.confusion:
+            ranking = by_confusion(pool, *wanted.confusion, wanted.classes)
+        else:
+            assert wanted.uncertainty is not None
+            ranking = by_uncertainty(pool, *wanted.uncertainty)
+        if not len(ranking.places):
+            raise refuse(f"no sample can be ranked by {ranking.lineage['ranked_by']}", hint="widen --where")
+        kind = "confusion" if wanted.confusion else "uncertainty"
+        return pool.part(np.sort(ranking.places[:size])), {kind: ranking.lineage}
+    if size == len(pool.samples):
+        return pool, {}
+    if wanted.representative:
+        return pool.part(choose.pick_alike(pool.pixels, size, wanted.seed)), {}
+    return pool.part(choose.pick(len(pool.samples), size, wanted.seed)), {}
+
+
+def _dealt(pool: Pool, parts: dict[str, float], by: str | None, wanted: Choice) -> dict[str, Array]:
+    """Return the places of the samples of each split."""
+    everything = np.arange(len(pool.samples))
+    if list(parts) == [ALL]:
+        return {ALL: everything}
+    groups = everything
+    if by:
+        _, groups = np.unique([sample.group for sample in pool.samples], return_inverse=True)
+    units = choose.blocks_of(groups, pool.pixels)
+    if units.count < len(parts):
+        what = f"{units.count} values of {by}" if by else f"{units.count} samples"
+        raise refuse(f"{what} cannot be dealt out to {len(parts)} splits", hint="ask for fewer splits")
+    deal = choose.deal_alike if wanted.representative else choose.deal
+    of_unit = deal(units, list(parts.values()), wanted.seed)
+    of_sample = of_unit[groups]
+    return {name: np.flatnonzero(of_sample == place) for place, name in enumerate(parts)}
+
+
+def _lineage(dataset: SampleSource, origin: dict[str, Any], wanted: Choice, by: str | None) -> dict[str, Any]:
+    """Return where a selection comes from: enough to make it again."""
+    return {
+        "dataset": dataset.name,
+        "root": dataset.root,
+        **origin,
+        "where": wanted.where,
+        "size": wanted.size,
+        "split": wanted.split,
+        "folds": wanted.folds,
+        "by": by,
+        "representative": wanted.representative,
+    }
+
+
+def _rounded(distance: float | None) -> float | None:
+    return None if distance is None else round(distance, 6)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How one selection differs from another, in samples; `distance` is between their distributions of pixels."""
+
+    added: int
+    removed: int
+    kept: int
+    distance: float | None
+
+
+def difference(before: Selection, after: Selection) -> Difference:
+    """Compare two selections by the images in them."""
+    first, second = _images(before), _images(after)
+    distance = None
+    if before.classes and before.classes == after.classes:
+        distance = _rounded(choose.distance(_pixels(before), _pixels(after)))
+    return Difference(len(second - first), len(first - second), len(first & second), distance)
+
+
+def _images(selection: Selection) -> set[bytes]:
+    return {sample.image.path_bytes for _, sample in selection.rows()}
+
+
+def _pixels(selection: Selection) -> Array:
+    rows: Sequence[tuple[int, ...]] = [split.pixels for split in selection.splits.values()]
+    return np.asarray(np.array(rows, dtype=float).sum(axis=0))

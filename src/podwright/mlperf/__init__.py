@@ -1,0 +1,1 @@
+"""MLPerf Training: logs, their scores, published results, descriptions of systems."""

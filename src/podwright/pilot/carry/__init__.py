@@ -1,0 +1,1 @@
+"""How a node's record leaves it where no folder is shared."""

@@ -1,0 +1,131 @@
+"""The data of one node of a run, as its pilot deals with it: what is told the leader, the record, and other nodes."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Dict, List, Mapping, Optional
+
+from ..protocol import KEY_KIND, Order, record_name
+from ..ranks.node_ranks import RankFailure
+from ..system.journal import Journal
+from ..system.loop import Loop
+from ..system.node_index import NodePlace
+from ..system.paths import Paths
+
+EARLY_S, LATER_S = 2.0, 20.0
+EARLY = 15
+"""Events of progress that come early: a short staging is watched closely, a long one fills no record."""
+
+
+class NodeData:
+    """Nothing at all for a run whose data needs no staging: no thread, no socket, no import."""
+
+    def __init__(self, order: Order, paths: Paths, place: NodePlace, loop: Loop) -> None:
+        self._order, self._paths, self._place, self._loop = order, paths, place, loop
+        self._stager: Any = None
+        self._server: Any = None
+        self._told = 0
+        self._began: Optional[float] = None
+        self._failure: Optional[str] = None
+        self._waiting: List[Dict[str, Any]] = []
+        self.is_here = not order.data
+        self.port = 0
+
+    def begin(self, journal: Journal, token: bytes, instance: str, environ: Mapping[str, str]) -> None:
+        """Look at what the cache has, and be ready to serve others."""
+        if not self._order.data:
+            return
+        from .cache import Cache
+        from .manifest import read_inputs
+        from .staging import StagePlace, Stager
+
+        order, node = self._order, self._place.node
+        self._say = journal.say
+        place = StagePlace(order.run, node, order.nodes, record_name(node, self._place.restart))
+        cache = Cache(self._paths.cache, (order.cache or {}).get("bytes"))
+        self._stager = Stager(
+            place, lambda: read_inputs(self._paths.job, order.data), cache, token, environ, self._done_soon
+        )
+        if order.nodes > 1:
+            from .peers import PeerServer
+
+            self._server = PeerServer(self._loop, order.bind, token, instance, order.nodes, self._stager)
+            self.port = self._server.port
+        self._stager.start()
+
+    def facts(self) -> Dict[str, Any]:
+        """Return what a leader must know of a node's data."""
+        return {"staged": self.is_here, "data_port": self.port} if self._order.data else {}
+
+    def stage(self, message: Mapping[str, Any]) -> None:
+        """Do as the leader says: bring the data, with the help of these nodes."""
+        if self._failure is not None:
+            self._fail(self._failure)
+        elif self._stager is None:
+            self._waiting.append({KEY_KIND: "staged"})
+        else:
+            from .peers import PeerAddress
+
+            if self._began is None:
+                self._began = time.monotonic()
+                self._loop.every("staging", EARLY_S, self._progress)
+            self._stager.stage([PeerAddress(int(node), str(host), int(port)) for node, host, port in message["peers"]])
+
+    def messages(self) -> List[Dict[str, Any]]:
+        """Return what the leader was not told yet."""
+        waiting, self._waiting = self._waiting, []
+        return waiting
+
+    def _done_soon(self, why: Optional[str]) -> None:
+        self._loop.call_soon(lambda: self._done(why))
+
+    def _done(self, why: Optional[str]) -> None:
+        """Take note that all is here, or cannot be; before the leader asked, only the latter is heard of."""
+        if why is not None:
+            self._failure = why
+            if self._began is not None:
+                self._fail(why)
+            return
+        if not self.is_here:
+            self._loop.every("pin", 60.0, self._stager.keep)
+            assert self._began is not None
+            counts = self._stager.counts
+            took_s = round(time.monotonic() - self._began, 3)
+            self._say("staged", what="data", took_s=took_s, files=counts.files, **counts.fields())
+        self._loop.stop("staging")
+        self.is_here = True
+        self._waiting.append({KEY_KIND: "staged"})
+
+    def _fail(self, why: str) -> None:
+        self._loop.stop("staging")
+        after_s = round(time.monotonic() - (self._began or time.monotonic()), 3)
+        failure = RankFailure(None, 1, None, after_s, why, [])
+        self._waiting.append({KEY_KIND: "failed", **failure._asdict(), "fatal": True})
+
+    def _progress(self) -> None:
+        self._told += 1
+        if self._told == EARLY:
+            self._loop.every("staging", LATER_S, self._progress)
+        self._say("staging", what="data", **self._stager.counts.fields())
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._stager is not None:
+            self._stager.close()
+
+
+def fill_places(order: Order, paths: Paths) -> Order:
+    """Fill in what only the node can: where its checkpoint folder is, and its data."""
+    places = {"{checkpoint}": paths.checkpoint}
+    for entry in order.data:
+        places[f"{{data.{entry['name']}}}"] = os.path.join(paths.cache, "runs", order.run, str(entry["name"]))
+
+    def fill(text: str) -> str:
+        for placeholder, path in places.items():
+            text = text.replace(placeholder, path)
+        return text
+
+    command = [fill(word) for word in order.command]
+    return order._replace(command=command, env={name: fill(text) for name, text in order.env.items()})

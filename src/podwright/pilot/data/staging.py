@@ -1,0 +1,378 @@
+"""Brings the data of a run to its node, before the ranks start: from the cache, from other nodes, or from the source.
+
+Of the nodes of a run one reads each content from the source, by the content's number, and only where no other node has
+it already; the others get it from there. So the source is read once, however many nodes there are.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+import threading
+import time
+from collections import deque
+from contextlib import closing
+from typing import BinaryIO, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+
+from ..life.links import Broken
+from ..system.plain_files import open_to_read
+from .cache import Cache, NoRoom
+from .manifest import SAMPLES, BadManifest, Content, StagedInput, items_of, sample_lines
+from .peers import Peer, PeerAddress
+from .sources import SourceFailed, fetch
+
+SOURCE_WORKERS, PEER_WORKERS = 8, 4
+BATCH = 64
+"""Contents that are asked of a node before another one is."""
+REST_S = 0.2
+"""Between two questions to a node that had nothing new."""
+STALL_S = 600.0
+"""Without a byte from anywhere: then something is wrong that nobody told."""
+
+
+class StagingStopped(Exception):
+    """The run is over, or this node is."""
+
+
+class StagePlace(NamedTuple):
+    """Which node of how many it is, and what it calls itself in the cache."""
+
+    run: str
+    node: int
+    nodes: int
+    pin: str
+
+
+class Counts:
+    """What has come so far, in bytes."""
+
+    def __init__(self) -> None:
+        self.total = self.reused = self.from_source = self.from_peers = self.files = 0
+
+    def fields(self) -> Dict[str, int]:
+        """Return them as an event has them; `bytes` is what is here."""
+        parts = {"reused": self.reused, "from_source": self.from_source, "from_peers": self.from_peers}
+        return {"bytes": sum(parts.values()), "of": self.total, **parts}
+
+
+class Stager:
+    """One node's part. `done` is called once for each list of peers: with nothing, or with why it cannot be.
+
+    It works in threads of its own, so that the node goes on to be heard; `done` must be safe to call from any.
+    """
+
+    def __init__(
+        self,
+        place: StagePlace,
+        read: Callable[[], List[StagedInput]],
+        cache: Cache,
+        token: bytes,
+        environ: Mapping[str, str],
+        done: Callable[[Optional[str]], None],
+    ) -> None:
+        self._place, self._read, self._cache, self._token, self._environ = place, read, cache, token, environ
+        self._done = done
+        self._items: List[Content] = []
+        self._missing: Set[int] = set()
+        self._claimed: Set[int] = set()
+        self._own: Deque[int] = deque()
+        self._lock = threading.Condition()
+        self._peers: List[PeerAddress] = []
+        self._asked_for = 0
+        self._scanned = self._whole = self._stopped = False
+        self._failure: Optional[str] = None
+        self._heard = time.monotonic()
+        self.counts = Counts()
+
+    # told by the node
+
+    def start(self) -> None:
+        """Look at what is here already; the rest waits until the peers are known."""
+        threading.Thread(target=self._live, daemon=True).start()
+
+    def stage(self, peers: Sequence[PeerAddress]) -> None:
+        """Bring what is missing, with the help of these nodes; called again when one was replaced."""
+        with self._lock:
+            self._peers = [peer for peer in peers if peer.node != self._place.node]
+            self._asked_for += 1
+            self._heard = time.monotonic()
+            self._lock.notify_all()
+
+    def close(self) -> None:
+        """Stop, and leave the run's folder to the other pilots that use it."""
+        with self._lock:
+            self._stopped = True
+            self._lock.notify_all()
+        self._cache.abandon()
+        self._cache.unpin(self._place.run, self._place.pin)
+
+    def keep(self) -> None:
+        """Say that the run's folder is in use."""
+        self._cache.pin(self._place.run, self._place.pin)
+
+    # the shelf that other nodes are served from
+
+    def have(self) -> Optional[bytes]:
+        with self._lock:
+            if not self._scanned:
+                return None
+            bits = bytearray((len(self._items) + 7) // 8)
+            for number in range(len(self._items)):
+                if number not in self._missing:
+                    bits[number >> 3] |= 1 << (number & 7)
+            return bytes(bits)
+
+    def open(self, number: int) -> Optional[BinaryIO]:
+        with self._lock:
+            if not 0 <= number < len(self._items) or number in self._missing:
+                return None
+            name, path = self._items[number].places[0]
+        folder = os.path.join(os.fsencode(self._cache.run_folder(self._place.run)), name.encode())
+        try:
+            return open_to_read(os.fsdecode(os.path.join(folder, path)))
+        except OSError:
+            return None
+
+    def is_named_by_digest(self, number: int) -> bool:
+        return bool(self._items[number].sha256)
+
+    # the work
+
+    def _live(self) -> None:
+        try:
+            self._scan()
+            turn = 0
+            while True:
+                turn, peers = self._wait_for_peers(turn)
+                if self._bring(peers, turn):
+                    self._done(None)
+        except StagingStopped:
+            return
+        except (BadManifest, SourceFailed, NoRoom, OSError, ValueError, KeyError) as error:
+            self._done(self._words(error))
+
+    def _wait_for_peers(self, turn: int) -> Tuple[int, List[PeerAddress]]:
+        with self._lock:
+            self._lock.wait_for(lambda: self._stopped or self._asked_for > turn)
+            if self._stopped:
+                raise StagingStopped
+            return self._asked_for, list(self._peers)
+
+    def _words(self, error: BaseException) -> str:
+        if isinstance(error, OSError):
+            reason = (error.strerror or str(error)).lower()
+            return f"its data cannot be written to the cache {self._cache.root}: {reason}"
+        return f"its data cannot be staged: {error}"
+
+    def _scan(self) -> None:
+        """Link what the cache has already into the run's folder."""
+        inputs = self._read()
+        items = items_of(inputs)
+        self._cache.make()
+        self.keep()
+        folder = self._cache.run_folder(self._place.run)
+        for given in inputs:
+            os.makedirs(os.path.join(folder, given.name), mode=0o700, exist_ok=True)
+            _write_samples(os.path.join(os.fsencode(folder), given.name.encode(), SAMPLES), given)
+        missing = set()
+        for number, item in enumerate(items):
+            if not self._cache.take(self._place.run, item):
+                missing.add(number)
+        with self._lock:
+            self._items, self._missing = items, missing
+            self.counts.total = sum(item.wanted.size for item in items)
+            self.counts.files = sum(len(item.places) for item in items)
+            self.counts.reused = sum(item.wanted.size for n, item in enumerate(items) if n not in missing)
+            self._scanned = True
+        self._cache.note_origins(items)
+
+    def _bring(self, peers: List[PeerAddress], turn: int) -> bool:
+        """Bring what is missing; return whether all is here, False where the peers changed meanwhile."""
+        if not self._missing:
+            return True
+        sizes = [self._items[number].wanted.size for number in self._missing]
+        self._cache.make_room(sum(sizes), self._environ, {item.key for item in self._items})
+        if not self._assign(peers, turn):
+            return False
+        threads = [threading.Thread(target=self._read_source, args=(turn,), daemon=True) for _ in range(SOURCE_WORKERS)]
+        visits: Deque[PeerAddress] = deque(random.sample(peers, len(peers)))
+        for _ in range(min(PEER_WORKERS, len(peers))):
+            threads.append(threading.Thread(target=self._read_peers, args=(visits, turn), daemon=True))
+        for thread in threads:
+            thread.start()
+        with self._lock:
+            while self._is_at_work(turn):
+                self._lock.wait(1.0)
+                if time.monotonic() - self._heard > STALL_S:
+                    raise SourceFailed(f"nothing came for {STALL_S:g} s")
+            if self._failure:
+                raise SourceFailed(self._failure)
+            if self._stopped:
+                raise StagingStopped
+            return not self._missing
+
+    def _is_at_work(self, turn: int) -> bool:
+        return bool(self._missing) and not (self._stopped or self._failure or self._asked_for != turn)
+
+    def _assign(self, peers: List[PeerAddress], turn: int) -> bool:
+        """Find out what other nodes have, and take on what is this node's to read; False where the peers changed."""
+        elsewhere: Set[int] = set()
+        waiting = deque(peers)
+        while waiting:
+            with self._lock:
+                if self._stopped:
+                    raise StagingStopped
+                if self._asked_for != turn:
+                    return False
+            peer = waiting.popleft()
+            bits = self._ask(peer)
+            if bits is None:
+                waiting.append(peer)
+                time.sleep(REST_S / len(waiting))
+            else:
+                elsewhere |= {number for number in self._missing if _has(bits, number)}
+        with self._lock:
+            mine = [n for n in self._missing if n % self._place.nodes == self._place.node and n not in elsewhere]
+            self._own = deque(sorted(mine))
+        return True
+
+    def _ask(self, address: PeerAddress) -> Optional[bytes]:
+        try:
+            with closing(Peer(address, self._token)) as peer:
+                return peer.have()
+        except Broken:
+            return None
+
+    def _read_source(self, turn: int) -> None:
+        while True:
+            number = self._claim_own(turn)
+            if number is None:
+                return
+            item = self._items[number]
+            try:
+                # Another run on this machine may have been faster.
+                if not self._cache.take(self._place.run, item):
+                    self._read_whole(item)
+                self._has_come(number)
+            except StagingStopped:
+                return
+            except Exception as error:  # whatever it is, the run must be told
+                why = self._words(error) if isinstance(error, OSError) else f"{item.wanted.source}: {error}"
+                self._fail(why)
+                return
+
+    def _claim_own(self, turn: int) -> Optional[int]:
+        """Choose the next that is this node's to read; None where nothing is left.
+
+        What is on its way from another node, or since the turn before, is waited for: it may not come.
+        """
+        with self._lock:
+            while self._is_at_work(turn) and self._own:
+                for _ in range(len(self._own)):
+                    number = self._own.popleft()
+                    if number not in self._missing:
+                        continue
+                    if number not in self._claimed:
+                        self._claimed.add(number)
+                        return number
+                    self._own.append(number)
+                self._lock.wait(REST_S)
+        return None
+
+    def _read_whole(self, item: Content) -> None:
+        with self._cache.incoming(self._place.run, item) as file:
+            sha256 = fetch(item.wanted, item.site, self._environ, file, self._count_source)
+            if item.sha256 and sha256 != item.sha256:
+                raise SourceFailed("its SHA-256 is not that of the file that was chosen")
+
+    def _read_peers(self, visits: Deque[PeerAddress], turn: int) -> None:
+        while True:
+            with self._lock:
+                if not self._is_at_work(turn):
+                    return
+                address = visits.popleft() if visits else None
+            if address is None:
+                time.sleep(REST_S)
+                continue
+            try:
+                count = self._visit(address)
+            except StagingStopped:
+                return
+            except OSError as error:
+                self._fail(self._words(error))
+                return
+            visits.append(address)
+            if not count:
+                time.sleep(REST_S)
+
+    def _visit(self, address: PeerAddress) -> int:
+        """Get some of what a node has; return how much that was. One that is gone is the leader's affair."""
+        count, claimed = 0, []
+        try:
+            with closing(Peer(address, self._token)) as peer:
+                claimed = self._claim(peer.have() or b"")
+                for number in claimed:
+                    self._get(peer, number)
+                    count += 1
+        except Broken:
+            pass
+        finally:
+            with self._lock:
+                self._claimed -= self._missing.intersection(claimed)
+                self._lock.notify_all()
+        return count
+
+    def _claim(self, bits: bytes) -> List[int]:
+        """Choose some of what another node has and nobody here is getting."""
+        with self._lock:
+            free = [number for number in self._missing - self._claimed if _has(bits, number)]
+            numbers = random.sample(free, min(BATCH, len(free)))
+            self._claimed.update(numbers)
+            return numbers
+
+    def _get(self, peer: Peer, number: int) -> None:
+        item = self._items[number]
+        if self._cache.take(self._place.run, item):  # nodes may have one cache in common
+            self._has_come(number, reused=True)
+            return
+        with self._cache.incoming(self._place.run, item) as file:
+            peer.fetch(number, item.wanted.size, item.sha256, file, self._count_peer)
+        self._has_come(number)
+
+    def _count_source(self, count: int) -> None:
+        self._count("from_source", count)
+
+    def _count_peer(self, count: int) -> None:
+        self._count("from_peers", count)
+
+    def _count(self, name: str, count: int) -> None:
+        with self._lock:
+            if self._stopped:
+                raise StagingStopped
+            self._heard = time.monotonic()
+            setattr(self.counts, name, getattr(self.counts, name) + count)
+
+    def _has_come(self, number: int, reused: bool = False) -> None:
+        with self._lock:
+            self._missing.discard(number)
+            if reused:
+                self.counts.reused += self._items[number].wanted.size
+            self._lock.notify_all()
+
+    def _fail(self, why: str) -> None:
+        with self._lock:
+            self._failure = self._failure or why
+            self._lock.notify_all()
+
+
+def _has(bits: bytes, number: int) -> bool:
+    return number >> 3 < len(bits) and bool(bits[number >> 3] >> (number & 7) & 1)
+
+
+def _write_samples(path: bytes, given: StagedInput) -> None:
+    """Write samples.jsonl, whole or not at all: nodes that share a cache write the same."""
+    number, part = tempfile.mkstemp(dir=os.path.dirname(path))
+    with os.fdopen(number, "w", encoding="utf-8") as file:
+        file.writelines(sample_lines(given.rows))
+    os.replace(part, path)

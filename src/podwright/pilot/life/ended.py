@@ -1,0 +1,97 @@
+"""The end of a run, written once, and how any later copy of it finds out before it starts a rank.
+
+Final is `succeeded` and `failed`, and `terminated` where a user cancelled the run. A run that was preempted, whose
+slice of time was over, or that gave its nodes back goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Optional, Sequence
+
+from ..protocol import (
+    EXIT_FAILED,
+    EXIT_FENCED,
+    EXIT_GIVEN_BACK,
+    EXIT_STOPPED,
+    KEY_KIND,
+    parse_line,
+    record_folders,
+    rows_of,
+)
+
+EXITS = {
+    "succeeded": 0,
+    "failed": EXIT_FAILED,
+    "terminated": EXIT_STOPPED,
+    "given_back": EXIT_GIVEN_BACK,
+    "fenced": EXIT_FENCED,
+}
+"""How a pilot leaves, by what became of its run."""
+ENDS = ("succeeded", "failed", "terminated")
+NAME = "ended"
+"""In the folder of the leases: `{"state": ...}`, created exclusively by the leader before it says `end`."""
+
+
+def final(state: object, cancel_marks: Sequence[str]) -> Optional[str]:
+    """Return the state of an `end` when nothing may follow it, else None."""
+    if state in ("succeeded", "failed"):
+        return str(state)
+    if state == "terminated" and any(map(os.path.exists, cancel_marks)):
+        return str(state)
+    return None
+
+
+def read_ended(lease: str) -> Optional[str]:
+    """Return the state that the end was claimed with; a file without one was never finished, and claims nothing."""
+    try:
+        with open(os.path.join(lease, NAME), "rb") as file:
+            row = parse_line(file.read()) or {}
+    except OSError:
+        return None
+    state = row.get("state")
+    if state not in ENDS:
+        return None
+    return str(state)
+
+
+def write_ended(lease: str, state: str) -> str:
+    """Claim the end with this state; return the state that counts, which another copy may have claimed before.
+
+    A disk without room keeps nobody from ending: the `end` in the record is then all there is.
+    """
+    data = json.dumps({"state": state}).encode() + b"\n"
+    path = os.path.join(lease, NAME)
+    try:
+        os.makedirs(lease, mode=0o700, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return read_ended(lease) or state
+    except OSError:
+        return state
+    try:
+        os.write(file, data)
+        os.fsync(file)
+    except OSError:
+        pass
+    finally:
+        os.close(file)
+    return state
+
+
+def final_state(lease: str, record: str, cancel_marks: Sequence[str]) -> Optional[str]:
+    """Return how a run ended for good, or None: by the claim, else by what its leaders wrote last.
+
+    Pilots of version 0.1 claimed no end, and one whose disk was full could not.
+    """
+    claimed = read_ended(lease)
+    if claimed is not None:
+        return claimed
+    last = None
+    for node, _, path in record_folders(record):
+        if node == 0:
+            for row in rows_of(os.path.join(path, "events.jsonl")):
+                if row.get(KEY_KIND) == "end":
+                    last = row.get("state")
+    return final(last, cancel_marks)

@@ -1,0 +1,185 @@
+"""One node as the leader sees it, and which of all ranks most likely holds the others up."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from ..protocol import Order, node_names
+
+_STUCK_STATES = (("T", "its process is stopped"), ("t", "it is being traced"), ("D", "it waits in the kernel"))
+"""The state letters of /proc that no running rank keeps, the most certain first."""
+_ODD_SHARE = 0.2
+"""Of a core: ranks of one program differ by less than this without being odd."""
+
+
+NAMED_NODES = 8
+MAX_LOST = 20
+"""How often one node of a run may be lost; nodes that were given back are not."""
+
+
+class Member:
+    """One node as the leader sees it. `link` is anything with send(message), close() and alive."""
+
+    def __init__(self, node: int, facts: Dict[str, Any], link: Any, heard: float = 0.0) -> None:
+        self.node, self.link, self.heard = node, link, heard
+        self.host = str(facts.get("host", ""))
+        self.restart = int(facts.get("restart", 0))
+        self.lost = int(facts.get("lost", 0))
+        self.instance = str(facts.get("instance", ""))
+        self.socket = str(facts.get("socket", ""))
+        self.idle = bool(facts.get("idle", True))
+        self.staged = bool(facts.get("staged", True))
+        self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
+        self.ready = 0
+        self.done, self.done_at = False, 0.0
+        self.silent_s = 0.0
+        self.ranks: Dict[str, List[Any]] = {}
+
+    def on_beat(self, message: Dict[str, Any]) -> None:
+        """Take a heartbeat."""
+        self.silent_s = float(message.get("silent_s", 0.0))
+        self.ranks = message.get("ranks") or {}
+
+    def on_staged(self, message: Dict[str, Any]) -> None:
+        """Take note that its data is there."""
+        self.staged = True
+
+    def on_done(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks have ended well."""
+        self.done = self.idle = True
+        self.done_at = self.heard
+
+    def on_stopped(self, message: Dict[str, Any]) -> None:
+        """Take note that its ranks are gone."""
+        self.idle = True
+
+    def begin_attempt(self) -> None:
+        """Forget what the attempt before left behind."""
+        self.idle, self.done, self.done_at = False, False, 0.0
+        self.ready, self.silent_s, self.ranks = 0, 0.0, {}
+
+
+def tell_all(members: Mapping[int, Member], message: Dict[str, Any]) -> None:
+    """Send every node the same."""
+    for member in members.values():
+        member.link.send(message)
+
+
+def why_incomplete(order: Order, here: Set[int]) -> str:
+    """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
+    missing = [str(node) for node in range(order.nodes) if node not in here]
+    if not missing:
+        return "a node would not stop"
+    names = ", ".join(missing[:NAMED_NODES])
+    if len(missing) > NAMED_NODES:
+        names += " ..."
+    return f"node {names} did not join within {order.join_timeout_s:g} s"
+
+
+def name_of(members: Mapping[int, Member], node: int) -> str:
+    """Return what a node is called; one that never joined has its number only."""
+    return node_names({number: member.host for number, member in members.items()}).get(node, f"node{node}")
+
+
+def why_absent(members: Mapping[int, Member], now: float, most_s: float) -> str:
+    """Return which node was not heard of for longer than that, in words; nothing where all were."""
+    for node, member in members.items():
+        if now - member.heard > most_s:
+            return f"{name_of(members, node)} was gone and did not come back within {most_s:g} s"
+    return ""
+
+
+def worn_out(members: Iterable[Member]) -> str:
+    """Return which node was lost too often for another attempt, in words; nothing where none was."""
+    for member in members:
+        if member.lost > MAX_LOST:
+            return f"node {member.node} was lost {member.lost} times; its last copy is on {member.host}"
+    return ""
+
+
+class RankPulse(NamedTuple):
+    """What the last heartbeat of a node told of one rank; the fields after `node` come as a list in this order."""
+
+    rank: int
+    node: int
+    silent_s: float
+    cpu_share: float
+    state: str
+    step: Optional[float]
+
+
+class Hang(NamedTuple):
+    """Nothing is heard of any rank, and which of them most likely holds the others up."""
+
+    rank: int
+    node: int
+    silent_s: float
+    why: str
+
+
+def find_hang(members: Collection[Member], limit_s: float, now: float) -> Optional[Hang]:
+    """Return who hangs where every node that is not done was silent for longer than the limit.
+
+    Of many programs one rank alone speaks: the others have been silent only since its node is done.
+    """
+    waiting = [member for member in members if not member.done]
+    if not waiting or any(member.silent_s <= limit_s for member in waiting):
+        return None
+    if any(member.done and now - member.done_at <= limit_s for member in members):
+        return None
+    rank, node, why = suspect(members)
+    return Hang(rank, node, round(min(member.silent_s for member in waiting), 1), why)
+
+
+def suspect(members: Iterable[Member]) -> Tuple[int, int, str]:
+    """Return (rank, node, why) of the rank that most likely holds the others up.
+
+    Rules in order of certainty: a stopped process, one stuck in the kernel, one behind the others in steps, one whose
+    CPU use differs, the longest silent.
+    """
+    pulses = _pulses(members)
+    if not pulses:
+        return 0, 0, "no rank reported anything"
+    for rule in (_stuck, _behind, _odd):
+        suspected = rule(pulses)
+        if suspected:
+            return suspected
+    silent = max(pulses, key=lambda pulse: pulse.silent_s)
+    return silent.rank, silent.node, f"it has printed nothing for {silent.silent_s:.0f} s"
+
+
+def _pulses(members: Iterable[Member]) -> List[RankPulse]:
+    pulses = []
+    for member in members:
+        if not member.done:
+            pulses += [RankPulse(int(rank), member.node, *facts) for rank, facts in member.ranks.items()]
+    return pulses
+
+
+def _stuck(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    for state, why in _STUCK_STATES:
+        for pulse in pulses:
+            if pulse.state == state:
+                return pulse.rank, pulse.node, why
+    return None
+
+
+def _behind(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    """Return the rank with the least step, where the steps differ; a rank that tells no step is not behind."""
+    steps = [(pulse.step, pulse) for pulse in pulses if pulse.step is not None]
+    if len({step for step, _ in steps}) < 2:
+        return None
+    step, last = min(steps, key=lambda pair: pair[0])
+    return last.rank, last.node, f"it is at step {step:g}, others are further"
+
+
+def _odd(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
+    """Return the rank whose CPU use is farthest from the median; of two ranks neither is the odd one."""
+    if len(pulses) < 3:
+        return None
+    # By hand: `statistics` imports decimal and fractions, which would double the time a pilot takes to start.
+    middle = sorted(pulse.cpu_share for pulse in pulses)[len(pulses) // 2]
+    odd = max(pulses, key=lambda pulse: abs(pulse.cpu_share - middle))
+    if abs(odd.cpu_share - middle) <= _ODD_SHARE:
+        return None
+    return odd.rank, odd.node, f"it uses {odd.cpu_share:.0%} of a core, the others {middle:.0%}"

@@ -1,0 +1,1 @@
+"""The ranks of one node: started, bound, listened to, and stopped."""

@@ -1,0 +1,192 @@
+"""Values in lines that were written for people: by the patterns of `results:`, and by forms that many programs share.
+
+What a program tells itself comes first: once a rank has told a name, nothing of that name is read from its other lines.
+Then the patterns; then the forms. A value of a form is a guess: it meets no goal. Lines of one rank count: rank 0's, or
+those of the first that writes any where rank 0 writes none. Long lines are cut, so that none holds the pilot up.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Pattern, Set, Tuple
+
+from ..protocol import is_number
+
+LINE_BYTES = 4096
+NUMBER = r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,3})?"
+SURE = ("loss", "accuracy", "acc", "lr", "learning_rate", "perplexity", "ppl", "bleu", "miou", "iou", "grad_norm")
+"""Words that are taken for the name of a value also where only a space stands between the two."""
+OTHERS = ("auc", "f1", "mae", "mse", "rmse", "reward", "score", "error", "top1", "top5", "map")
+_BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average|total|running|best) )?"
+_NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
+_VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
+_COUNT = rf"['\"]?[ =:#\[(]{{0,3}}['\"]?({NUMBER})(?: ?/ ?({NUMBER}))?"
+_TRAINING = ("epoch", "train", "step", "iter", "fit")
+_HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
+_COUNTERS = {"epoch": ("epoch", "epochs")}
+LINES_PER_S = 10.0
+BURST_LINES = 200.0
+"""How many lines are looked at for guesses: a program that writes thousands a second must not cost its node a core."""
+
+
+class LineValues(NamedTuple):
+    """Values of a line, and which of them are guesses."""
+
+    values: Dict[str, float]
+    guessed: Set[str]
+
+
+class _Forms(NamedTuple):
+    """The forms of lines. They are compiled when the first line of this kind comes: many a rank writes none."""
+
+    pairs: List[Pattern[str]]
+    counted: Pattern[str]
+    bar: Pattern[str]
+    """The counters of tqdm and of Rich, which Lightning has: how many of how many, then the time it took."""
+
+
+@lru_cache(maxsize=None)
+def _forms() -> _Forms:
+    pairs = [
+        re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}['\"]?{_VALUE}", re.IGNORECASE)
+        for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
+    ]
+    return _Forms(
+        pairs=pairs,
+        counted=re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE),
+        bar=re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} • )"),
+    )
+
+
+def guess(text: str) -> Dict[str, float]:
+    """Return the values that a line has in one of the common forms."""
+    values: Dict[str, float] = {}
+    forms = _forms()
+    for pairs in forms.pairs:
+        for name, number in pairs.findall(text):
+            _put(values, _tidy(name), number)
+    for word, done, of in forms.counted.findall(text):
+        name, whole = _COUNTERS.get(word.lower(), ("step", "steps"))
+        _put(values, name, done)
+        if of:
+            _put(values, whole, of)
+    if "step" not in values:
+        for bar in list(forms.bar.finditer(text))[-1:]:
+            if _counts_steps(text[: bar.start()]):
+                _put(values, "step", bar.group(1))
+                _put(values, "steps", bar.group(2))
+    return values
+
+
+def _counts_steps(head: str) -> bool:
+    """Return whether a bar is that of the training: programs show others too, such as `Tokenizing:` and `Saving:`."""
+    label = head.rpartition("%|")[0].rstrip(" :0123456789").lower()
+    return not label or any(word in label for word in _TRAINING)
+
+
+def _may_hold(line: bytes) -> bool:
+    lower = line.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
+def _tidy(name: str) -> str:
+    return re.sub(r"[ /.@-]+", "_", name.strip().lower())
+
+
+def _put(values: Dict[str, float], name: str, text: str) -> None:
+    number = float(text)
+    if is_number(number):
+        values[name] = number
+
+
+class Recogniser:
+    """Reads the lines of one node's ranks.
+
+    A guess waits until its name comes a second time, or its rank ends: many programs say a word of this kind in a
+    sentence before they tell the same name by themselves.
+    """
+
+    def __init__(
+        self, patterns: Mapping[str, str], guesses: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._patterns: List[Tuple[str, Any]] = [(name, re.compile(text)) for name, text in patterns.items()]
+        self._guesses, self._monotonic = guesses, monotonic
+        self._left, self._looked = BURST_LINES, monotonic()
+        self._told: Set[Tuple[int, str]] = set()
+        self._held: Dict[int, Dict[str, float]] = {}
+        self._sure: Set[str] = set()
+        self._speaker: Optional[int] = None
+
+    def note_told(self, rank: int, values: Mapping[str, Any]) -> None:
+        """Note what a rank told by itself."""
+        self._told.update((rank, name) for name in values)
+        held = self._held.get(rank)
+        if held:
+            self._held[rank] = {name: value for name, value in held.items() if name not in values}
+
+    def read(self, rank: int, line: bytes) -> List[LineValues]:
+        """Return what a line says beside what its rank tells, after what waited for it."""
+        line = line[:LINE_BYTES]
+        may_guess = self._guesses and _may_hold(line) and self._has_time()
+        if not (may_guess or self._patterns):
+            return []
+        text = line.decode("utf-8", "replace")
+        named = self._by_patterns(text)
+        guessed: Dict[str, float] = {}
+        if may_guess:
+            guessed = self._without_named(guess(text))
+        named, guessed = self._untold(rank, named), self._untold(rank, guessed)
+        if not (named or guessed) or not self._speaks(rank):
+            return []
+        before, guessed = self._confirm(rank, guessed)
+        rows = [LineValues(before, set(before)), LineValues({**guessed, **named}, set(guessed))]
+        return [row for row in rows if row.values]
+
+    def rest(self, rank: int) -> List[LineValues]:
+        """Return what a rank that has ended said once only."""
+        held = self._held.pop(rank, {})
+        return [LineValues(held, set(held))] if held else []
+
+    def _confirm(self, rank: int, guessed: Dict[str, float]) -> Tuple[Dict[str, float], Dict[str, float]]:
+        """Return the values that waited for these names, and those of them that need not wait; the others wait."""
+        held = self._held.setdefault(rank, {})
+        before = {name: held.pop(name) for name in guessed if name in held}
+        self._sure.update(before)
+        held.update((name, value) for name, value in guessed.items() if name not in self._sure)
+        return before, {name: value for name, value in guessed.items() if name in self._sure}
+
+    def _untold(self, rank: int, values: Dict[str, float]) -> Dict[str, float]:
+        return {name: value for name, value in values.items() if (rank, name) not in self._told}
+
+    def _without_named(self, values: Dict[str, float]) -> Dict[str, float]:
+        """Leave out names that have a pattern: the user said where their values are."""
+        names = {name for name, _ in self._patterns}
+        return {name: value for name, value in values.items() if name not in names}
+
+    def _by_patterns(self, text: str) -> Dict[str, float]:
+        values: Dict[str, float] = {}
+        for name, pattern in self._patterns:
+            match = pattern.search(text)
+            if match:
+                try:
+                    _put(values, name, match.group(1))
+                except (ValueError, TypeError):
+                    continue
+        return values
+
+    def _has_time(self) -> bool:
+        now = self._monotonic()
+        self._left = min(BURST_LINES, self._left + (now - self._looked) * LINES_PER_S)
+        self._looked = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+    def _speaks(self, rank: int) -> bool:
+        """Return whether this rank's lines count: those of the lowest that writes any."""
+        if self._speaker is None or rank < self._speaker:
+            self._speaker = rank
+        return rank == self._speaker

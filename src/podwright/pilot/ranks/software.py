@@ -1,0 +1,84 @@
+"""Which Python the ranks start with and which torch, CUDA and NCCL it has, by the names of files: nothing is imported.
+
+Importing torch takes seconds and memory; a listing of a folder takes a millisecond.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import sys
+from typing import Dict, Iterator, List, Mapping, Tuple
+
+PACKAGES = {"torch": "torch", "nccl": r"nvidia_nccl_cu\d+", "cudnn": r"nvidia_cudnn_cu\d+"}
+"""What is told, and the distribution that has it."""
+_CUDA = re.compile(r"^cuda\b[^=]*= *['\"]([0-9.]+)['\"]", re.MULTILINE)
+_VERSION = re.compile(r"^version(?:_info)? *= *([0-9]+\.[0-9]+(?:\.[0-9]+)?)", re.MULTILINE)
+MAX_BYTES = 65536
+
+
+def software(command: List[str], environ: Mapping[str, str]) -> Dict[str, str]:
+    """Return the versions of what a command of this environment would import; what cannot be found is left out."""
+    for prefix, program in _prefixes([*command[:1], "python", "python3"], environ.get("PATH")):
+        folders = _packages_folders(prefix)
+        if folders:
+            versions = _python(prefix, program)
+            for folder in reversed(folders):
+                versions.update(_installed(folder))
+            return versions
+    return {}
+
+
+def _prefixes(names: List[str], path: object) -> Iterator[Tuple[str, str]]:
+    """Yield where a Python may be installed: above the folder of a program, the link's own before what it leads to."""
+    for name in names:
+        program = shutil.which(name, path=str(path) if path else None)
+        if program is None:
+            continue
+        for place in (os.path.abspath(program), os.path.realpath(program)):
+            yield os.path.dirname(os.path.dirname(place)), place
+
+
+def _packages_folders(prefix: str) -> List[str]:
+    patterns = ("lib/python3*/site-packages", "local/lib/python3*/dist-packages", "lib/python3/dist-packages")
+    folders: List[str] = []
+    for pattern in patterns:
+        folders += sorted(glob.glob(os.path.join(glob.escape(prefix), pattern)), reverse=True)
+    return folders
+
+
+def _python(prefix: str, program: str) -> Dict[str, str]:
+    match = _VERSION.search(_text(os.path.join(prefix, "pyvenv.cfg")))
+    if match:
+        return {"python": match[1]}
+    if os.path.realpath(program) == os.path.realpath(sys.executable):
+        return {"python": ".".join(map(str, sys.version_info[:3]))}
+    named = re.search(r"python(3\.[0-9]+)$", os.path.realpath(program))
+    return {"python": named[1]} if named else {}
+
+
+def _installed(folder: str) -> Dict[str, str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return {}
+    versions = {}
+    for name in names:
+        for title, distribution in PACKAGES.items():
+            match = re.match(rf"{distribution}-([^-]+)\.(?:dist|egg)-info$", name)
+            if match:
+                versions[title] = match[1]
+    cuda = _CUDA.search(_text(os.path.join(folder, "torch", "version.py")))
+    if cuda:
+        versions["cuda"] = cuda[1]
+    return versions
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""What the pilot reads of a node while its ranks run."""

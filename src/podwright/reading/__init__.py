@@ -1,0 +1,1 @@
+"""What lies in a run's folder, read into what reports and comparisons need."""

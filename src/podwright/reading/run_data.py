@@ -1,0 +1,291 @@
+"""Reads a run's folder into what its report shows.
+
+A report must come out of any folder, above all of a broken one: what cannot be read is named on the page.
+"""
+
+import base64
+import json
+import re
+import tarfile
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
+from podwright.analysis.figures import as_number
+from podwright.analysis.profile import StepsProfile
+from podwright.analysis.profile_file import profile_of
+from podwright.analysis.reported import Told, summed_up
+from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
+from podwright.runs import Fold, RunFolder
+from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
+from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
+from podwright.runs.series import of_events
+from podwright.runs.training_clock import RUN_START
+from podwright.spec.problems import Refusal
+
+_TAIL_LINES = 40
+_MAX_TAILS = 16
+_MAX_EXAMPLES = 12
+_MAX_PICTURE_BYTES = 8 * 1024 * 1024
+_MAX_FILE_CHARS = 200_000
+_MAX_RECORD_BYTES = 256 * 1024 * 1024
+_SHOWN_FILES = ("spec/workload.yaml", "spec/pod.yaml", "job/order.json")
+
+
+def gather(folder: Path, now: float | None = None) -> ReportData:
+    """Return everything the report of the run in this folder shows, as it is now."""
+    unread: list[str] = []
+    run = RunFolder(folder)
+    if now is None:
+        now = time.time()
+    events = in_order(event for event in run.events() if not _is_in_series(event))
+    return ReportData(
+        record=_record(run, now, unread),
+        asked=_json(folder, "run.json", unread),
+        read_at=now,
+        events=events,
+        readings=_readings(run, unread),
+        told=_told(run, unread),
+        confusion=read_confusion(folder, unread),
+        iou=_iou(folder, unread),
+        examples=tuple(_examples(folder, unread)),
+        profile=_profile(folder, unread),
+        tails=tuple(_tails(run, events)),
+        files=tuple(_files(folder)),
+        workload_in_code=_workload_in_code(folder),
+        unread=tuple(unread),
+    )
+
+
+def _is_in_series(event: Event) -> bool:
+    """Return whether an event says no more than the series does: of results only the clock's start is an event too."""
+    return isinstance(event, ResultTold) and event.mllog != RUN_START
+
+
+def _told(run: RunFolder, unread: list[str]) -> Told:
+    """Return what the ranks told, and what event files of TensorBoard say beside it.
+
+    Of a series that is damaged the last values of each second count, which events hold.
+    """
+    try:
+        of_ranks = summed_up(run.series())
+    except (OSError, ValueError) as error:
+        unread.append(f"series: {_reason(error)}")
+        of_ranks = summed_up(of_events(run.events()))
+    return beside(of_ranks, guessed_names(run), told_by_event_files(run.path, unread))
+
+
+def _record(run: RunFolder, now: float, unread: list[str]) -> Mapping[str, Any]:
+    """Return the sealed record, else what the events add up to."""
+    sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
+    if sealed:
+        return sealed
+    try:
+        fold = Fold(run.asked, str(run.path))
+        fold.take(run.events())
+        return fold.record(now).as_json()
+    except Refusal as error:
+        unread.append(f"record: {error}")
+        return {"id": run.id, "folder": str(run.path)}
+
+
+def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:
+    tracks: dict[tuple[int, str], Track] = {}
+    try:
+        for sample in run.samples():
+            _add_sample(tracks, sample)
+    except (OSError, ValueError) as error:
+        unread.append(f"metrics: {_reason(error)}")
+    return {key: _in_order(track) for key, track in tracks.items()}
+
+
+def _json(folder: Path, name: str, unread: list[str], limit_bytes: int = UNTRUSTED_BYTES) -> dict[str, Any]:
+    """Read an object from a JSON file; {} when it is not there, named in `unread` when it cannot be understood."""
+    shown = Path(name).name
+    try:
+        value = json.loads(read_untrusted(folder, name, limit_bytes).decode())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        unread.append(f"{shown}: {_reason(error)}")
+        return {}
+    if not isinstance(value, dict):
+        unread.append(f"{shown}: not an object")
+        return {}
+    return value
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file was not read; the file itself is named beside it."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:1].lower() + error.strerror[1:]
+    return str(error)
+
+
+def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
+    for name, value in sample.values.items():
+        track = tracks.get((sample.node, name))
+        if track is None:
+            track = tracks[sample.node, name] = Track()
+        track.t.append(sample.time)
+        track.v.append(value)
+
+
+def _in_order(track: Track) -> Track:
+    """Sort a track by time: those of a node that was replaced come from two files whose times may overlap."""
+    if all(a <= b for a, b in zip(track.t, track.t[1:], strict=False)):
+        return track
+    pairs = sorted(zip(track.t, track.v, strict=True))
+    return Track(array("d", (t for t, _ in pairs)), array("d", (v for _, v in pairs)))
+
+
+def read_confusion(folder: Path, unread: list[str]) -> Confusion | None:
+    """Read what a run's model took for what; what is wrong with the file is added to `unread`."""
+    document = _json(folder, "results/confusion.json", unread)
+    if not document:
+        return None
+    try:
+        names = tuple(str(name) for name in document["classes"])
+        matrix = tuple(tuple(map(int, row)) for row in document["matrix"])
+        colors = {str(name): _color(color) for name, color in dict(document.get("colors") or {}).items()}
+    except (KeyError, TypeError, ValueError) as error:
+        unread.append(f"confusion.json: {error!r}")
+        return None
+    if len(matrix) != len(names) or any(len(row) != len(names) for row in matrix):
+        unread.append(f"confusion.json: {len(names)} classes do not fit a matrix of {len(matrix)} rows")
+        return None
+    if not names:
+        return None
+    return Confusion(names, matrix, colors)
+
+
+def _color(value: object) -> str:
+    """Return a colour as `#rrggbb`, empty for anything else: it goes into a style, where only a colour may stand."""
+    if isinstance(value, list) and len(value) == 3 and all(isinstance(part, int) and 0 <= part < 256 for part in value):
+        return "#{:02x}{:02x}{:02x}".format(*value)
+    if isinstance(value, str) and re.fullmatch("#[0-9a-fA-F]{6}", value):
+        return value
+    return ""
+
+
+def _profile(folder: Path, unread: list[str]) -> StepsProfile | None:
+    document = _json(folder, "results/profile.json", unread)
+    if not document:
+        return None
+    try:
+        return profile_of(document)
+    except (ValueError, TypeError, OverflowError) as error:
+        unread.append(f"profile.json: {error}")
+        return None
+
+
+def _iou(folder: Path, unread: list[str]) -> dict[str, float | None]:
+    """Read IoU per class; null says that no frame held the class, and anything else but a number is left out."""
+    document = _json(folder, "results/iou.json", unread)
+    return {name: as_number(value) for name, value in document.items() if value is None or as_number(value) is not None}
+
+
+def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
+    """Yield the example frames until their pictures weigh more than a page should."""
+    listed = _listed_examples(folder, unread)
+    left = _MAX_PICTURE_BYTES
+    for row in listed[:_MAX_EXAMPLES]:
+        pictures = {kind: _picture(folder, row.get(kind)) for kind in ("image", "truth", "prediction")}
+        left -= sum(len(picture) for picture in pictures.values())
+        if left < 0:
+            unread.append("examples: the other frames are too large for one page; they are in the run's results folder")
+            return
+        yield Example(
+            title=_frame_name(row),
+            image=pictures["image"],
+            truth=pictures["truth"],
+            prediction=pictures["prediction"],
+            mean_iou=as_number(row.get("mean_iou")),
+            accuracy=as_number(row.get("pixel_accuracy")),
+        )
+
+
+def _frame_name(row: Mapping[str, Any]) -> str:
+    return str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
+
+
+def _listed_examples(folder: Path, unread: list[str]) -> list[dict[str, Any]]:
+    try:
+        rows = _example_rows(folder)
+    except (OSError, ValueError, RecursionError) as error:
+        unread.append(f"examples.json: {_reason(error)}")
+        return []
+    if isinstance(rows, dict):
+        rows = rows.get("examples")
+    if not isinstance(rows, list):
+        return []
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _example_rows(folder: Path) -> Any:
+    for name in ("results/examples.json", "results/examples/examples.json"):
+        with suppress(FileNotFoundError):
+            return json.loads(read_untrusted(folder, name).decode())
+    return []
+
+
+def _picture(folder: Path, name: object) -> str:
+    """Return a PNG as a data: address; only files within the results folder, since a run writes its own list."""
+    if not name:
+        return ""
+    try:
+        root = folder.resolve() / "results"
+        path = (root / str(name)).resolve()
+        if not path.is_relative_to(root) or path.suffix.lower() != ".png":
+            return ""
+        content = read_untrusted(root, path.relative_to(root).as_posix(), _MAX_PICTURE_BYTES)
+    except (OSError, ValueError, RuntimeError):
+        return ""
+    return "data:image/png;base64," + base64.b64encode(content).decode()
+
+
+def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
+    """Yield the last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
+    kept: dict[int | None, deque[tuple[str, str]]] = {}
+    nodes: dict[int | None, int] = {}
+    for line in run.log_lines():
+        kept.setdefault(line.rank, deque(maxlen=_TAIL_LINES)).append((line.stream, line.text))
+        nodes[line.rank] = line.node
+    failed = [event.rank for event in events if isinstance(event, RankFailed | RankHung)]
+    ranks = sorted((rank for rank in kept if rank is not None), key=lambda rank: (rank not in failed, rank))
+    shown: list[int | None] = [*sorted(ranks[:_MAX_TAILS])]
+    if None in kept:
+        shown.append(None)
+    for rank in shown:
+        yield LastLines(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
+
+
+def _files(folder: Path) -> Iterator[TextFile]:
+    for name in _SHOWN_FILES:
+        try:
+            text = read_untrusted(folder, name).decode("utf-8", errors="replace")
+        except OSError:
+            continue
+        yield TextFile(name, text[:_MAX_FILE_CHARS])
+
+
+def _workload_in_code(folder: Path) -> str:
+    """Return where the workload's file lies in the code that travelled: known by its content, empty without one."""
+    try:
+        source = read_untrusted(folder, "spec/workload.yaml")
+        with open_untrusted(folder, "job/code.tar") as file, tarfile.open(fileobj=file) as code:
+            for member in code:
+                is_yaml = member.isfile() and member.name.endswith((".yaml", ".yml"))
+                if not is_yaml or member.size != len(source):
+                    continue
+                content = code.extractfile(member)
+                if content is not None and content.read() == source:
+                    return member.name
+    except (OSError, tarfile.TarError):
+        return ""
+    return ""
