@@ -11,8 +11,8 @@ from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.traits import CPU_CORES, Traits
+from podwright.costs import cost_of_run
 from podwright.launch import Session
-from podwright.launch.cost import reckon
 from podwright.prove.compare import BY, SidesCompared, compare_cells
 from podwright.prove.scale import ScalingCurve
 from podwright.prove.sides import cell_traits
@@ -60,7 +60,7 @@ def render_suite(
 ) -> str:
     """Return the page; of a suite that measured how a workload scales, the curve too.
 
-    Runs on a machine without prices are reckoned with those of the pod that is given.
+    Runs on a machine without prices are computed with those of the pod that is given.
     """
     cells = folder.cells()
     compared = {by: pairs for by in BY if (pairs := _pairs(session, folder, by))}
@@ -180,7 +180,7 @@ def _run_cost(session: Session, run: str, prices: Pod | None) -> dict[str, Any] 
     record = session.home.read_anyway(run)
     if record.cost or prices is None:
         return record.cost
-    return reckon(session.home.folder(run), record, prices).as_cost()
+    return cost_of_run(session.home.folder(run), record, prices).as_cost()
 
 
 def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:

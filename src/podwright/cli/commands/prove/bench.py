@@ -73,7 +73,7 @@ def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
 
 
 def _priced(pod: str | None) -> Pod | None:
-    from podwright.prove.costing import check_priced
+    from podwright.costs import check_priced
 
     if pod is None:
         return None
