@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist, fmean, median
 from typing import Any
 
@@ -48,15 +48,7 @@ class PairComparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `compare`, but for the causes."""
-        return {
-            "ratio": self.ratio,
-            "interval": list(self.interval) if self.interval else None,
-            "n": list(self.n),
-            "p": self.p,
-            "verdict": self.verdict,
-            "margin": self.margin,
-            "needed": self.needed,
-        }
+        return asdict(self)
 
 
 def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> PairComparison:
