@@ -6,8 +6,9 @@ imported when they are first used: they need all of design, and a run on this ma
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.costs.bills import OwnOrRent, PodBill, RunBill, own_or_rent, pod_bill, run_bill
@@ -38,10 +39,4 @@ __all__ = [
     "price_tables",
     "run_bill",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    for file, names in _FILES.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{file}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late_names(__name__, _FILES)

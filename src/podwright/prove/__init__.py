@@ -6,8 +6,9 @@ when they are first used, as the command line needs few of them at a time.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.prove.compare import CellsCompared, SidesCompared, compare_cells, compare_refs, compare_until_proven
@@ -52,10 +53,4 @@ __all__ = [
     "scaling_curve",
     "side_of",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    for file, names in _FILES.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{file}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late_names(__name__, _FILES)
