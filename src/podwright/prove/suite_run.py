@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 
+from podwright.files.locks import only
+from podwright.files.whole import make_private
 from podwright.launch import Run, Session, find, start
 from podwright.prove.suite_file import SuiteFile, distinct_names, workload_of
 from podwright.prove.suite_folder import CellKey, SuiteFolder, Trial, key_json
 from podwright.runs import Record
-from podwright.runs.files import make_private
-from podwright.runs.locks import try_lock
 from podwright.spec import Workload
 from podwright.spec.problems import Refusal, refuse
 
@@ -50,14 +50,11 @@ def plan_suite(suite: SuiteFile, path: Path) -> Plan:
     return Plan(suite, path, cells)
 
 
-@contextmanager
-def alone(folder: SuiteFolder) -> Iterator[None]:
+def alone(folder: SuiteFolder) -> AbstractContextManager[None]:
     """Hold the suite: two clients would measure each other."""
     make_private(folder.path)
-    with try_lock(folder.path / "run.lock") as is_held:
-        if not is_held:
-            raise refuse(f"the suite {folder.name} is being run by another client", hint="wait until it has ended")
-        yield
+    refusal = refuse(f"the suite {folder.name} is being run by another client", hint="wait until it has ended")
+    return only(folder.path / "run.lock", refusal)
 
 
 def run_suite(session: Session, plan: Plan, folder: SuiteFolder, again: bool, tell: Told) -> None:
