@@ -19,9 +19,10 @@ from podwright.engines.staged import manifests
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.origin import DIFF, CodeOrigin, origin_of
-from podwright.launch.session import POD_FILE, Session
+from podwright.launch.session import Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
+from podwright.runs.folder import POD_FILE
 from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 

@@ -6,14 +6,17 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.figures import as_number
-from podwright.pilot.protocol import rows_of
+from podwright.pilot.protocol import parse_lines, read_piece
 from podwright.runs import Home
+from podwright.runs.fields import whole
 from podwright.runs.files import make_private
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
@@ -50,7 +53,6 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
     """What was measured: the image's digest, or that of the code where there is no image."""
-    ended_at: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -87,14 +89,26 @@ class Cell:
         """Return what was measured, by its digest; the latest where it changed meanwhile."""
         return next((trial.version for trial in reversed(self.trials) if trial.counts), "")
 
-    @property
-    def ended_at(self) -> float | None:
-        """Return when its last run ended."""
-        return max((trial.ended_at for trial in self.trials if trial.ended_at), default=None)
-
     def values(self, metric: str) -> list[float]:
         """Return the samples of a metric."""
         return [trial.values[metric] for trial in self.trials if trial.counts and metric in trial.values]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench run` lists it."""
+        samples = self.values("duration_s")
+        return {
+            "workload": self.key.workload,
+            "target": self.key.target,
+            "runtime": self.key.runtime,
+            "size": self.key.size,
+            "n": len(samples),
+            "median_s": median(samples) if samples else None,
+            "interval": median_interval(samples),
+            "image": self.key.image or None,
+            "failed": self.failed,
+            "runs": self.runs,
+            "version": self.version or None,
+        }
 
     def metrics(self) -> list[str]:
         """Return what it has samples of."""
@@ -110,6 +124,8 @@ class SuiteFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._rows: list[dict[str, Any]] = []
+        self._offset = 0
 
     @property
     def name(self) -> str:
@@ -135,22 +151,29 @@ class SuiteFolder:
         except OSError as error:
             raise home_refusal(self.path, error) from None
 
+    def _lines(self) -> Sequence[Mapping[str, Any]]:
+        """Return all lines of the journal, of which only those are read that were appended."""
+        while True:
+            data, offset = read_piece(str(self.journal), self._offset)
+            if offset == self._offset:
+                return self._rows
+            self._rows += parse_lines(data)
+            self._offset = offset
+
     def trials(self) -> list[Trial]:
         """Return what was asked for, in that order, with what came of it."""
-        rows = list(rows_of(str(self.journal)))
+        rows = self._lines()
         ends = {row.get("run"): row for row in rows if row.get("k") == "done"}
         return [_trial(row, ends.get(row.get("run"), {})) for row in rows if row.get("k") == "asked"]
 
     def round(self) -> int:
         """Return the number of the newest round, 0 before the first."""
-        rows = list(rows_of(str(self.journal)))
-        return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
+        return max((_whole(row.get("round")) for row in self._lines() if row.get("k") == "round"), default=0)
 
     @property
     def file(self) -> str:
         """Return the suite's file as it was named when it was last run."""
-        rows = list(rows_of(str(self.journal)))
-        return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
+        return next((str(row.get("file") or "") for row in reversed(self._lines()) if row.get("k") == "round"), "")
 
     def cells(self, number: int | None = None) -> list[Cell]:
         """Return the cells of a round, by default the newest, in the order they were first run."""
@@ -163,9 +186,7 @@ class SuiteFolder:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return 0
-    return value
+    return whole(value) or 0
 
 
 def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
@@ -182,30 +203,14 @@ def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
         state=str(end.get("state") or ""),
         values={name: value for name, value in numbers.items() if value is not None},
         version=str(end.get("version") or ""),
-        ended_at=as_number(end.get("t")),
     )
-
-
-def key_json(key: CellKey) -> dict[str, Any]:
-    """Return a cell's key as the journal has it."""
-    return asdict(key)
-
-
-def suites_path(home: Home) -> Path:
-    """Return where suites lie."""
-    return home.path / "suites"
-
-
-def known_suites(home: Home) -> list[str]:
-    """Return the names of the suites that were run."""
-    return sorted(path.parent.name for path in suites_path(home).glob("*/journal.jsonl"))
 
 
 def suite_folder(home: Home, name: str) -> SuiteFolder:
     """Return the folder of a suite of this name, whether it was ever run or not."""
     if _NAME.fullmatch(name) is None:
         raise _unknown(home, name)
-    return SuiteFolder(suites_path(home) / name)
+    return SuiteFolder(home.path / "suites" / name)
 
 
 def known_suite(home: Home, name: str) -> SuiteFolder:
@@ -217,7 +222,7 @@ def known_suite(home: Home, name: str) -> SuiteFolder:
 
 
 def _unknown(home: Home, name: str) -> Refusal:
-    names = known_suites(home)
+    names = sorted(path.parent.name for path in home.path.glob("suites/*/journal.jsonl"))
     hint = "run one with `podwright bench run SUITE.yaml`"
     if names:
         hint = f"suites here: {', '.join(names)}"
