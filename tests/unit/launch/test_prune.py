@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import reach_to
+from podwright.engines.base import Status
 from podwright.engines.slurm.upload import clear_part
 from podwright.launch import Session, recent
 from podwright.launch.prune import Left, old_runs, prunable_checkpoints, prunable_runs, prune
@@ -163,7 +164,9 @@ def test_a_run_that_began_again_meanwhile_keeps_its_checkpoints(bad_home: Home, 
     ended = json.loads(lines[-1])["t"]
     with (folder / "client.jsonl").open("a") as client:
         client.write(json.dumps({"t": ended + 10, "k": "lost", "why": "it is gone"}) + "\n")
-    session = Session(bad_home, engines={"local": FakeEngine})
+    engine = FakeEngine()
+    engine.says = Status("there")
+    session = Session(bad_home, engines={"local": lambda: engine})
     prunable = prunable_checkpoints(session, old_runs([bad_home.read(run_id) for run_id in old], 30 * DAY_S))
     assert list(prunable.sizes) == old
     heard = {**json.loads(lines[2]), "t": ended + 20}
