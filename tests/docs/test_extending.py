@@ -14,7 +14,9 @@ from scripts.mutants import Copy
 from tests.paths import ROOT
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^(New file|In) `([^`]+)`(?:, under the line `([^`\n]+)`)?:\n\n```python\n((?:.*\n)*?)```", re.M)
+BLOCK = re.compile(
+    r"^(New file|In) `([^`]+)`(?:, under the line `([^`\n]+)`)?:\n\n```(?:python|text)\n((?:.*\n)*?)```", re.M
+)
 MAX_LINES = 60
 
 
