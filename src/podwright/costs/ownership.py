@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from podwright.design import Design
 from podwright.design.bom import Item
-from podwright.design.plan import design_pod
 from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
 from podwright.spec import Costs, Pod
 
@@ -155,7 +155,7 @@ class _ByFile:
 
 @lru_cache(maxsize=64)
 def _reckoned(key: _ByFile) -> PodCosts:
-    return reckon_pod(key.pod, design_pod(key.pod).bill())
+    return reckon_pod(key.pod, Design.of(key.pod).bill())
 
 
 def pod_costs(pod: Pod) -> PodCosts:

@@ -10,7 +10,7 @@ from podwright.costs.ownership import CostSheet, PodCosts, is_priced, pod_costs
 from podwright.costs.prices import PriceOffer, PriceTable
 from podwright.costs.run_costs import RunCosts, per_result
 from podwright.costs.sensitivity import Lever, levers
-from podwright.design.plan import design_pod
+from podwright.design import Design
 from podwright.launch import Session, find
 from podwright.launch.cost import pod_of, reckon
 from podwright.spec import Pod
@@ -55,7 +55,7 @@ def sheet_json(sheet: CostSheet) -> dict[str, Any]:
 def bill_of(pod: Pod) -> PodBill:
     """Reckon a pod; refuse one without prices, or whose prices are in no currency."""
     check_priced(pod)
-    return PodBill(pod, pod_costs(pod), tuple(levers(pod, design_pod(pod).bill())))
+    return PodBill(pod, pod_costs(pod), tuple(levers(pod, Design.of(pod).bill())))
 
 
 def check_priced(pod: Pod) -> None:
