@@ -6,31 +6,33 @@ it takes. Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.design.design import Design
     from podwright.design.predict.capacity import CapacityPlan, DatasetFacts
     from podwright.design.predict.job_prediction import JobPrediction, JobRequest
     from podwright.design.predict.series_prediction import SeriesPrediction
-    from podwright.design.predict.training import RunFacts
+    from podwright.design.predict.training import RunFacts, StepMark
 
-_HOMES = {
-    "CapacityPlan": "predict.capacity",
-    "DatasetFacts": "predict.capacity",
-    "Design": "design",
-    "JobPrediction": "predict.job_prediction",
-    "JobRequest": "predict.job_prediction",
-    "RunFacts": "predict.training",
-    "SeriesPrediction": "predict.series_prediction",
+_FILES = {
+    "design": "Design",
+    "predict.capacity": "CapacityPlan DatasetFacts",
+    "predict.job_prediction": "JobPrediction JobRequest",
+    "predict.series_prediction": "SeriesPrediction",
+    "predict.training": "RunFacts StepMark",
 }
 
-__all__ = ["CapacityPlan", "DatasetFacts", "Design", "JobPrediction", "JobRequest", "RunFacts", "SeriesPrediction"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = import_module(f"{__name__}.{_HOMES[name]}")
-    return getattr(room, name)
+__all__ = [
+    "CapacityPlan",
+    "DatasetFacts",
+    "Design",
+    "JobPrediction",
+    "JobRequest",
+    "RunFacts",
+    "SeriesPrediction",
+    "StepMark",
+]
+__getattr__ = late_names(__name__, _FILES)

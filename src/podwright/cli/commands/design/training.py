@@ -30,7 +30,7 @@ def facts_of(refs: Sequence[str]) -> Iterator[RunFacts]:
 
 def _steps(run: Run) -> Iterator[StepMark]:
     """Yield the steps that ranks reported; a series that is damaged is refused in words."""
-    from podwright.design.predict.training import StepMark
+    from podwright.design import StepMark
     from podwright.spec.problems import refuse
 
     try:
