@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podwright.launch.finding import find
+from podwright.launch.session import Session
 from podwright.launch.settings import read_settings
 from podwright.spec.problems import refuse
 
@@ -56,9 +58,7 @@ def when_ended(run: Run, command: Sequence[str]) -> None:
 
 
 def main(home: str, run_id: str, *command: str) -> int:
-    """Wait, then tell."""
-    from podwright.launch import Session, find
-
+    """Wait, then report."""
     with Session.open(Path(home)) as session:
         record = find(session, run_id).wait()
     document = record.as_json()
