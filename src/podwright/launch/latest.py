@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.files.untrusted import open_untrusted
 from podwright.launch.finding import find, recent
 from podwright.pilot.protocol import parse_line, record_folders
 from podwright.runs.events import Event, PilotStarted, RankStarted, ResultTold, Sample, parse_event, parse_sample
-from podwright.runs.files import open_untrusted
 
 if TYPE_CHECKING:
     from podwright.launch.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podwright.late import late_names
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.report.comparison import render_comparison

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.files.whole import write_whole
 from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
-from podwright.runs.files import write_whole
 
 if TYPE_CHECKING:
     from podwright.launch import Run

@@ -17,7 +17,7 @@ HEAVY = (
     *("typer", "rich", "pydantic", "yaml"),
     *("podwright.launch.session", "podwright.runs.store", "podwright.runs.record", "podwright.report.write"),
 )
-BENEATH_ALL = {"podwright.late", "podwright.pilot"}
+BENEATH_ALL = {"podwright.pilot", "podwright.spec", "podwright.spec.late"}
 PROBE = "import sys; from podwright.cli.main import main; main({args!r}); print(*sorted(sys.modules), file=sys.stderr)"
 
 

@@ -16,7 +16,7 @@ from podwright.cli.terminal.verdict import UNREACHABLE, worst
 from podwright.spec.quantity import duration_s
 
 if TYPE_CHECKING:
-    from podwright.costs.ownership import Price
+    from podwright.costs import Price
     from podwright.usage import JobUse, TargetWaste, Use, Waste
 
 MAX_ROWS = 10
