@@ -81,12 +81,19 @@ def lost(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
     problems = []
     for mutant in mutants:
         path = root / mutant.path
-        problems += [f"{mutant.name}: there is no {test}" for test in mutant.tests if not (root / test).exists()]
+        problems += [f"{mutant.name}: there is no {test}" for test in mutant.tests if not _is_there(root, test)]
         try:
             mutant.applied(path.read_text() if path.is_file() else "")
         except LookupError as error:
             problems.append(str(error))
     return problems
+
+
+def _is_there(root: Path, test: str) -> bool:
+    """Return whether there is a folder, a file, or a function of a file."""
+    file, _, function = test.partition("::")
+    path = root / file
+    return path.exists() and (not function or f"def {function}(" in path.read_text())
 
 
 class Copy:
