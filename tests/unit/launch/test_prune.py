@@ -172,7 +172,7 @@ def test_a_run_that_began_again_meanwhile_keeps_its_checkpoints(bad_home: Home, 
     heard = {**json.loads(lines[2]), "t": ended + 20}
     with events.open("a") as pilot:
         pilot.write(json.dumps(heard) + "\n")
-    pruned = prune(session, prunable)
+    pruned = prune_runs(session, prunable)
     assert pruned.runs == (old[1],)
     assert [(left.id, left.reason) for left in pruned.left] == [(old[0], "it is running again")]
     assert (folder / "checkpoints" / "step-1.pt").exists()
