@@ -189,10 +189,11 @@ def page(chosen: Sequence[Verdict], drawn: Sequence[Verdict], seed: int, day: st
     now = sum(verdict.outcome != "killed" for verdict in chosen)
     text = HEAD + "".join(lines)
     text += f"\nOf {len(chosen)} lines {first} survived the first pass, before any test was mended; now {now} do.\n"
-    if drawn:
-        killed = sum(verdict.outcome == "killed" for verdict in drawn)
-        text += f"\n## At random\n\n{len(drawn)} changes drawn with seed {seed} from src: {killed} were noticed "
-        text += f"({killed / len(drawn):.0%}) by the unit tests that name their module, or else by their folder's.\n"
+    sound = [verdict for verdict in drawn if verdict.outcome != UNSOUND]
+    if sound:
+        killed = sum(verdict.outcome == "killed" for verdict in sound)
+        text += f"\n## At random\n\n{len(sound)} changes drawn with seed {seed} from src: {killed} were noticed "
+        text += f"({killed / len(sound):.0%}) by the unit tests that name their module, or else by their folder's.\n"
     return f"{text}\n{day}, `python -m scripts.mutants`.\n"
 
 
