@@ -5,54 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from podwright.analysis.data import ReportData
+from podwright.analysis.data import QualityGoal, ReportData
 from podwright.analysis.ranks import Span
 from podwright.analysis.reported import CurvePoint
-from podwright.pilot.protocol import goal_reached
 from podwright.theme import words
 
 _POINTS, _MIN_POINTS = 2_000, 100
 _CHART_POINTS = 20_000
 """Of all lines of a chart together: a sweep of many points has that many lines."""
-
-
-@dataclass(frozen=True)
-class QualityGoal:
-    """The quality that was asked for."""
-
-    metric: str
-    bound: float
-    at_least: bool
-
-    def reached_by(self, value: float) -> bool:
-        """Return whether a value is good enough."""
-        name = "at_least" if self.at_least else "at_most"
-        return goal_reached({name: self.bound}, value)
-
-    def is_better(self, value: float, other: float) -> bool:
-        """Return whether a value is closer to what was asked for, or further beyond it, than another."""
-        if self.at_least:
-            return value > other
-        return value < other
-
-    def best_of(self, points: Sequence[CurvePoint]) -> CurvePoint:
-        """Return the best of some points, the earliest of equal ones."""
-        if self.at_least:
-            return max(points, key=_value)
-        return min(points, key=_value)
-
-    def show(self, value: float | None) -> str:
-        """Return a value as briefly as the bound, with more figures where it would else read as the bound."""
-        text = words.score(value)
-        if value != self.bound and text == words.score(self.bound):
-            return words.number(value, 4)
-        return text
-
-    @property
-    def text(self) -> str:
-        """Return `at least 0.65`."""
-        side = "least" if self.at_least else "most"
-        return f"at {side} {words.score(self.bound)}"
 
 
 @dataclass(frozen=True)
@@ -69,22 +29,9 @@ class Curve:
         return words.metric_name(self.name)
 
 
-def goal_of(data: ReportData) -> QualityGoal | None:
-    """Return the goal in what was asked, if there is one."""
-    goal, workload = data.record.get("goal"), data.asked.get("workload")
-    if not goal and isinstance(workload, Mapping):
-        goal = workload.get("goal")
-    if not isinstance(goal, Mapping) or not isinstance(goal.get("metric"), str):
-        return None
-    for name, at_least in (("at_least", True), ("at_most", False)):
-        if isinstance(goal.get(name), int | float):
-            return QualityGoal(goal["metric"], float(goal[name]), at_least)
-    return None
-
-
 def curves_of(data: ReportData) -> list[Curve]:
     """Return loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve."""
-    goal, points = goal_of(data), data.told.curves
+    goal, points = data.goal, data.told.curves
     goals = {goal.metric: goal} if goal else {}
     names = sorted(points, key=lambda name: (name != "loss", name not in goals, "loss" not in name, name))
     curves = [Curve(name, points[name], goals.get(name)) for name in names]

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podwright.analysis.ranks import Story
@@ -40,25 +40,12 @@ def less_is_better(name: str) -> bool | None:
 
 def field(name: str) -> Read:
     """Return the reader of a figure of the record itself."""
-
-    def read(story: Story) -> float | None:
-        return as_number(story.data.record.get(name))
-
-    return read
+    return lambda story: as_number(getattr(story.data.record, name))
 
 
 def result(name: str) -> Read:
     """Return the reader of a value that the program told, as it was last."""
-
-    def read(story: Story) -> float | None:
-        return as_number(story.data.mapping("results").get(name))
-
-    return read
-
-
-def results_of(story: Story) -> list[str]:
-    """Return the names of what the program told."""
-    return [str(name) for name in story.data.mapping("results")]
+    return lambda story: as_number(story.data.record.results.get(name))
 
 
 def four(value: float | None) -> str:
@@ -68,14 +55,14 @@ def four(value: float | None) -> str:
 
 def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """Return the figure of what each run cost, named with the currency."""
-    costs = [story.data.record.get("cost") for story in stories]
-    currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
+    currencies = {str(story.data.record.cost.get("currency")) for story in stories if story.data.record.cost}
     name = f"cost, {' or '.join(sorted(currencies))}".removesuffix(", ")
-    return RunFigure(name, _amount, words.number, less_is_better=True)
+    return RunFigure(name, amount, words.number, less_is_better=True)
 
 
-def _amount(story: Story) -> float | None:
-    return as_number(story.data.mapping("cost").get("amount"))
+def amount(story: Story) -> float | None:
+    """Return what the run cost; None where that is not known."""
+    return as_number((story.data.record.cost or {}).get("amount"))
 
 
 def as_number(value: object) -> float | None:

@@ -12,6 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from podwright.analysis.profile import StepsProfile
 from podwright.analysis.profile_file import profile_of
 from podwright.analysis.reported import Told, summed_up
 from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
-from podwright.runs import Fold, RunFolder
+from podwright.runs import Asked, Fold, Record, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
 from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
+from podwright.runs.record import from_row
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
 from podwright.spec.problems import Refusal
@@ -41,12 +43,13 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     """Return everything the report of the run in this folder shows, as it is now."""
     unread: list[str] = []
     run = RunFolder(folder)
+    asked = _asked(run, unread)
     if now is None:
         now = time.time()
     events = in_order(event for event in run.events() if not _is_in_series(event))
     return ReportData(
-        record=_record(run, now, unread),
-        asked=_json(folder, "run.json", unread),
+        record=_record(run, asked, now, unread),
+        asked=asked,
         read_at=now,
         events=events,
         readings=_readings(run, unread),
@@ -80,18 +83,27 @@ def _told(run: RunFolder, unread: list[str]) -> Told:
     return beside(of_ranks, guessed_names(run), told_by_event_files(run.path, unread))
 
 
-def _record(run: RunFolder, now: float, unread: list[str]) -> Mapping[str, Any]:
-    """Return the sealed record, else what the events add up to."""
-    sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
-    if sealed:
-        return sealed
+def _asked(run: RunFolder, unread: list[str]) -> Asked:
+    """Return what was asked of the run; of one whose file cannot be read nothing but its name."""
     try:
-        fold = Fold(run.asked, str(run.path))
-        fold.take(run.events())
-        return fold.record(now).as_json()
-    except Refusal as error:
-        unread.append(f"record: {error}")
-        return {"id": run.id, "folder": str(run.path)}
+        return run.asked
+    except Refusal as refusal:
+        unread.append(f"run.json: {refusal.problems[0].message.removeprefix(f'{run.path}/run.json ')}")
+        return Asked(run.id, run.id, "local", "", 0.0, 0, 0, {})
+
+
+def _record(run: RunFolder, asked: Asked, now: float, unread: list[str]) -> Record:
+    """Return the sealed record, else what the events add up to; while its target is silent, that is the reason."""
+    sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
+    try:
+        if sealed:
+            return from_row(sealed)
+    except ValueError as error:
+        unread.append(f"record.json: {error}")
+    fold = Fold(asked, str(run.path))
+    fold.take(run.events())
+    record = fold.record(now)
+    return replace(record, reason=record.silence or record.reason)
 
 
 def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:

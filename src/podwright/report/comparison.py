@@ -59,9 +59,9 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
 def _head(i: int, story: Story, measure: int | None) -> dict[str, Any]:
     return {
         "line": i,
-        "id": str(story.data.record.get("id") or f"run {i + 1}"),
+        "id": story.data.record.id,
         "verdict": verdict.verdict_of(story),
-        "state": story.data.state,
+        "state": story.data.record.state,
         "compared": _is_compared(i, story, measure),
     }
 
@@ -118,5 +118,5 @@ def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
         if curve is not None:
             values = [point.value for point in curve.points]
             figures = (values[0], min(values), max(values), values[-1])
-            rows.append((str(story.data.record.get("id")), len(values), *(four(value) for value in figures)))
+            rows.append((story.data.record.id, len(values), *(four(value) for value in figures)))
     return {"key": name, "title": words.metric_name(name), "rows": rows}

@@ -164,7 +164,7 @@ def _first_screen(story: Story) -> dict[str, Any]:
     return {
         "data": data,
         "story": story,
-        "title": str(data.record.get("id") or data.record.get("name") or "run"),
+        "title": data.record.id,
         "verdict": verdict.verdict_of(story),
         "figures": verdict.figures_of(story),
         "facts": _facts_line(story),
@@ -174,13 +174,12 @@ def _first_screen(story: Story) -> dict[str, Any]:
 
 
 def _facts_line(story: Story) -> list[str]:
-    record, launcher = story.data.record, story.data.workload.get("launcher")
-    parts = [f"on {record.get('target') or 'local'}"]
+    record, launcher = story.data.record, story.data.asked.workload.get("launcher")
+    parts = [f"on {record.target}"]
     if launcher:
         parts.append(f"by {launcher}")
-    started = words.unix(record.get("started_at"))
-    if started:
-        parts.append(f"started {words.date_and_clock(started)}")
+    if record.started_at:
+        parts.append(f"started {words.date_and_clock(record.started_at)}")
     return parts
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from podwright.analysis import curves
 from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, result
 from podwright.analysis.ranks import Story
 from podwright.report import overlay, page, standing, verdict
@@ -80,7 +79,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sentence": _sentence(stories, axes, figures),
         "states": _states(stories),
         **over_matrix,
-        "repeated": len(stories) > len({str(story.data.mapping("matrix")) for story in stories}),
+        "repeated": len(stories) > len({str(story.data.matrix) for story in stories}),
         "axes": axes,
         "figures": figures,
         "points": [_point(story, axes, figures) for story in ranked],
@@ -118,7 +117,7 @@ def _sections(mapped: bool, drawn: bool) -> list[tuple[str, str]]:
 
 def axes_of(stories: Sequence[Story]) -> list[Axis]:
     """Return what differs between the points, in the order of the file; what is the same for all is no axis."""
-    rows = [story.data.mapping("matrix") for story in stories]
+    rows = [story.data.matrix for story in stories]
     if not all(rows):
         return []
     names = dict.fromkeys(itertools.chain.from_iterable(rows))
@@ -141,7 +140,7 @@ def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
 def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     """Return the goal's metric, then what the points told, then time and cost; each only where a point has it."""
     names = overlay.result_names(stories)
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal:
         names.sort(key=lambda name: name != goal.metric)
     figures = [overlay.result_figure(name) for name in names]
@@ -161,7 +160,7 @@ def _known(figure: RunFigure, stories: Sequence[Story]) -> list[float]:
 
 def _ranked(stories: Sequence[Story]) -> list[Story]:
     """Return the best first where there is a goal, else as they were numbered; what has no value comes last."""
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal is None:
         return list(stories)
     read, sign = result(goal.metric), -1 if goal.at_least else 1
@@ -174,12 +173,12 @@ def _ranked(stories: Sequence[Story]) -> list[Story]:
 
 
 def _ranked_by(stories: Sequence[Story]) -> str:
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     return f"best {words.metric_name(goal.metric)} first" if goal else ""
 
 
 def _title(stories: Sequence[Story]) -> str:
-    parents = {str(story.data.record.get("parent") or "") for story in stories}
+    parents = {story.data.record.parent or "" for story in stories}
     if len(parents) == 1 and "" not in parents:
         return f"{words.count(len(stories), 'point')} of {parents.pop()}"
     return f"{words.count(len(stories), 'run')} compared"
@@ -193,7 +192,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     known, are_whole = _compared(stories, figure)
     least = min(known, key=lambda pair: pair[0])
     greatest = max(known, key=lambda pair: pair[0])
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal:
         value, story = greatest if goal.at_least else least
         met = "reached" if goal.reached_by(value) else "missed"
@@ -214,8 +213,8 @@ def _compared(stories: Sequence[Story], figure: RunFigure) -> tuple[list[tuple[f
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:
     """Return `x=1, y=7`, or the run's name where nothing was varied."""
-    matrix = story.data.mapping("matrix")
-    return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or str(story.data.record.get("id"))
+    matrix = story.data.matrix
+    return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or story.data.record.id
 
 
 def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
@@ -228,16 +227,16 @@ def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
 
 def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
     """Return `97 succeeded` and so on, each state with the look of its sign; one that starts looks as if it ran."""
-    counts = Counter(story.data.state for story in stories)
+    counts = Counter(story.data.record.state for story in stories)
     looks = {"starting": "running"}
     return [(looks.get(state, state), f"{count} {state}") for state, count in counts.items()]
 
 
 def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
-    matrix, outcome = story.data.mapping("matrix"), verdict.verdict_of(story)
+    matrix, outcome = story.data.matrix, verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
-        "id": str(story.data.record.get("id")),
+        "id": story.data.record.id,
         "look": outcome.look,
         "state": outcome.word,
         "sentence": outcome.sentence,
@@ -252,7 +251,7 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         return []
     places: dict[tuple[str, str], list[Story]] = {}
     for story in stories:
-        matrix = story.data.mapping("matrix")
+        matrix = story.data.matrix
         place = str(matrix.get(down.name)), str(matrix.get(across.name))
         places.setdefault(place, []).append(story)
     return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
@@ -319,14 +318,14 @@ def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
 def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story]) -> str:
     """Say whose value it is, or of how many it is the median and how far these lie apart."""
     if len(stories) == 1:
-        return str(stories[0].data.record.get("id"))
+        return stories[0].data.record.id
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
 def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
     rows = []
     for value in axis.values:
-        points = [story for story in stories if story.data.mapping("matrix").get(axis.name) == value]
+        points = [story for story in stories if story.data.matrix.get(axis.name) == value]
         known = _known(figure, points)
         ends = [words.NONE] * 3
         if known:

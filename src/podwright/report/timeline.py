@@ -132,7 +132,7 @@ def _joining(story: Story, events: Iterable[Event]) -> list[TimelineBar]:
     goes = [attempt.start for attempt in story.attempts]
     begins = [event.time for event in events if isinstance(event, PilotStarted)]
     begins += [attempt.end for attempt in story.attempts[:-1]]
-    if goes and story.data.final:
+    if goes and story.data.record.is_final:
         # Nobody waits for a GO after the last of a run that is over.
         begins = [begin for begin in begins if begin < goes[-1]]
     bars = []

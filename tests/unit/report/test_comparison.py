@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from podwright.report import ReportData, gather, render_comparison
+from tests.unit.report.made import made
 from tests.unit.report.test_page import Reader
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded"
@@ -13,7 +14,7 @@ ENDED = ("succeeded", "failed", "cancelled", "lost")
 
 
 def run(name: str, state: str = "succeeded", **record: object) -> ReportData:
-    return ReportData(record={"id": name, "state": state, **record}, asked={}, read_at=0.0)
+    return made({"id": name, "state": state, **record})
 
 
 def recorded(*names: str) -> list[ReportData]:
