@@ -21,10 +21,10 @@ from podwright.analysis.figures import as_number
 from podwright.analysis.profile import StepsProfile
 from podwright.analysis.profile_file import profile_of
 from podwright.analysis.reported import Told, summed_up
+from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
 from podwright.runs import Asked, Fold, Record, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
-from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.runs.record import from_row
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START

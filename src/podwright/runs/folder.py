@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from podwright.files.untrusted import open_untrusted, read_untrusted
 from podwright.pilot.protocol import (
     PROGRESS,
     parse_lines,
@@ -23,7 +24,6 @@ from podwright.pilot.protocol import (
 )
 from podwright.runs import fields
 from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import open_untrusted, read_untrusted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
