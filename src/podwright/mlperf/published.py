@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from statistics import median
@@ -56,7 +56,7 @@ class PublishedResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the row of `bench published`."""
-        runs = [{"file": run.file, "minutes": run.minutes, "reached": run.reached} for run in self.runs]
+        runs = [asdict(run) for run in self.runs]
         row = {name: getattr(self, name) for name in ("round", "submitter", "system", "chips", "benchmark", "minutes")}
         more = {"accelerator": self.accelerator, "framework": self.framework, "spread": list(self.spread)}
         return {**row, "runs": runs, "source": self.source, **more, "note": NOT_VERIFIED}

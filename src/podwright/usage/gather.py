@@ -6,8 +6,8 @@ import getpass
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
@@ -18,6 +18,7 @@ from podwright.launch.session import Session
 from podwright.pilot.protocol import whole_number
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.parquet import Unreadable
+from podwright.runs.record import iso
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
@@ -68,6 +69,16 @@ class TargetQueue:
         """Return the number of GPUs that nobody holds, on nodes that take jobs."""
         return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `queue`; times are ISO 8601."""
+        return {
+            "target": self.target,
+            "error": self.away or None,
+            "partitions": [asdict(partition) for partition in self.partitions],
+            "nodes_away": [{"node": node.node, "why": node.why} for node in self.nodes if node.state == "away"],
+            "jobs": [asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)} for job in self.jobs],
+        }
+
 
 @dataclass(frozen=True)
 class TargetWaste:
@@ -78,6 +89,26 @@ class TargetWaste:
     accounting: bool = False
     price: Price | None = None
     away: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `waste`; times are ISO 8601."""
+        if self.waste is None:
+            return {"target": self.target, "error": self.away}
+        waste, price = self.waste, self.price
+        return {
+            "target": self.target,
+            "error": None,
+            "since": iso(waste.since),
+            "until": iso(waste.until),
+            "accounting": self.accounting,
+            "price": None if price is None else price.as_json(),
+            **waste.total.as_json(price),
+            "users": [{"user": user, **use.as_json(price)} for user, use in waste.users.items()],
+            "runs": [job.as_json(price) for job in waste.jobs],
+            "whole_nodes": [job.as_json(price) for job in waste.whole_nodes],
+            "backfill_gpu_hours": waste.backfill_gpu_h,
+            "time_limit_used": waste.limit_share,
+        }
 
 
 LOCAL = UsageTarget("local", frozenset({"local", "local-frames"}))

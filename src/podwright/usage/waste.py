@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from podwright.engines.usage import Allocation
 from podwright.pilot.metrics import is_of
 from podwright.runs.events import Sample
+
+if TYPE_CHECKING:
+    from podwright.costs import Price
 
 HOUR_S = 3600.0
 
@@ -28,6 +32,15 @@ class Use:
     def __add__(self, other: Use) -> Use:
         return Use(self.held + other.held, self.idle + other.idle, self.unmeasured + other.unmeasured)
 
+    def as_json(self, price: Price | None) -> dict[str, Any]:
+        """Return it as `waste` lists it, with what the idle hours cost."""
+        return {
+            "gpu_hours": self.held,
+            "idle_gpu_hours": self.idle,
+            "unmeasured_gpu_hours": self.unmeasured,
+            "idle_cost": None if price is None else self.idle * price.per_gpu_hour,
+        }
+
 
 @dataclass(frozen=True)
 class JobUse:
@@ -41,6 +54,12 @@ class JobUse:
     gpus: int
     gpus_asked: int
     use: Use
+
+    def as_json(self, price: Price | None) -> dict[str, Any]:
+        """Return it as `waste` lists it."""
+        row = dict(vars(self))
+        del row["use"]
+        return {**row, **self.use.as_json(price)}
 
 
 @dataclass(frozen=True)

@@ -39,13 +39,12 @@ TargetOrAll = Annotated[
 def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
     """Ask each target once; one that cannot be reached is told, and is the exit code."""
     from podwright.launch import Session
-    from podwright.usage.documents import queue_document
     from podwright.usage.gather import queues
 
     with Session.open() as session:
         listed = queues(session, target)
     if as_json:
-        output.print_json([queue_document(queue) for queue in listed])
+        output.print_json([queue.as_json() for queue in listed])
     else:
         width, now = output.width_of(sys.stdout), time.time()
         print("\n\n".join("\n".join(page(queue, now, width)) for queue in listed))

@@ -30,13 +30,12 @@ def waste_command(
     """Add up what became of the GPU hours; one line of verdict, then the evidence."""
     from podwright.launch import Session
     from podwright.spec.quantity import duration_s
-    from podwright.usage.documents import waste_document
     from podwright.usage.gather import wasted
 
     with Session.open() as session:
         targets = wasted(session, target, duration_s(since))
     if as_json:
-        output.print_json([waste_document(row) for row in targets])
+        output.print_json([row.as_json() for row in targets])
     else:
         width = output.width_of(sys.stdout)
         print("\n\n".join("\n".join(page(row, since, width)) for row in targets))
