@@ -46,19 +46,22 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     return list(kept.values())
 
 
-def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0, limit: int = _POINTS) -> dict[str, Any]:
+def _line(curve: Curve, span: Span, label: str, line: int, limit: int) -> dict[str, Any]:
     """Return a curve as the page's script reads it; `line` picks its colour."""
     points = thin(curve.points, limit)
-    steps: list[float | None] | None = [p.step for p in points]
-    if steps and None in steps:
-        steps = None
+    steps = [p.step for p in points]
     return {
-        "label": label or curve.title,
+        "label": label,
         "line": line,
         "time": [round(span.at(p.t), 2) for p in points],
-        "step": steps,
+        "step": None if None in steps else steps,
         "values": [float(f"{p.value:.5g}") for p in points],
     }
+
+
+def curve_of(data: ReportData, name: str) -> Curve | None:
+    """Return the curve of this name, if there is one."""
+    return next((curve for curve in curves_of(data) if curve.name == name), None)
 
 
 def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequence[str]) -> dict[str, Any]:
@@ -66,10 +69,10 @@ def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequenc
     chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
     limit = min(_POINTS, max(_MIN_POINTS, _CHART_POINTS // max(len(runs), 1)))
     for i, (data, span) in enumerate(runs):
-        curve = next((curve for curve in curves_of(data) if curve.name == name), None)
+        curve = curve_of(data, name)
         if curve is None:
             continue
-        chart["lines"].append(curve_json(curve, span, labels[i], i, limit))
+        chart["lines"].append(_line(curve, span, labels[i], i, limit))
         if curve.goal and chart["goal"] is None:
             chart |= {"goal": curve.goal.bound, "goalText": f"goal {curve.goal.text}"}
     return chart

@@ -33,6 +33,10 @@ class Confusion:
     matrix: tuple[tuple[int, ...], ...]
     colors: Mapping[str, str]
 
+    def counts(self, index: int) -> tuple[int, int, int]:
+        """Return how many pixels of a class were rightly named, were there, and were predicted."""
+        return self.matrix[index][index], sum(self.matrix[index]), sum(row[index] for row in self.matrix)
+
 
 @dataclass(frozen=True)
 class Example:

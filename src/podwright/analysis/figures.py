@@ -1,11 +1,11 @@
 """Figures that a run has one of each: how each is read and shown. Pure."""
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podwright.analysis.ranks import Story
+from podwright.analysis.statistics import as_number
 from podwright.theme import words
 
 Read = Callable[[Story], float | None]
@@ -43,6 +43,10 @@ def field(name: str) -> Read:
     return lambda story: as_number(getattr(story.data.record, name))
 
 
+TIME_TO_TRAIN = RunFigure("time to train", field("time_to_train_s"), words.duration, less_is_better=True)
+DURATION = RunFigure("duration", field("duration_s"), words.duration, less_is_better=True)
+
+
 def result(name: str) -> Read:
     """Return the reader of a value that the program told, as it was last."""
     return lambda story: as_number(story.data.record.results.get(name))
@@ -63,10 +67,3 @@ def cost_figure(stories: Sequence[Story]) -> RunFigure:
 def amount(story: Story) -> float | None:
     """Return what the run cost; None where that is not known."""
     return as_number((story.data.record.cost or {}).get("amount"))
-
-
-def as_number(value: object) -> float | None:
-    """Return a value as a figure; what a training that diverged told last is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

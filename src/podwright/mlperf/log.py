@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from podwright.analysis.figures import as_number
+from podwright.analysis.statistics import as_number
 
 MIN_RUNS = 3
 """Of fewer, nothing is left when the best and the worst are dropped."""

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
-from podwright.analysis.figures import as_number
+from podwright.analysis.statistics import as_number
 from podwright.files.journal import JournalFile
 from podwright.files.whole import make_private
 from podwright.runs import Home

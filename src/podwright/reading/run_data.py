@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
-from podwright.analysis.figures import as_number
-from podwright.analysis.profile import StepsProfile
-from podwright.analysis.profile_file import profile_of
+from podwright.analysis.profile import StepsProfile, profile_of
 from podwright.analysis.reported import Told, summed_up
+from podwright.analysis.statistics import as_number
 from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
 from podwright.runs import Asked, Fold, Record, RunFolder

@@ -6,7 +6,7 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import RunFigure, cost_figure, field, four
+from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import overlay, page, standing, verdict
 from podwright.report.sweep import is_sweep, render_sweep
@@ -99,22 +99,18 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
 
 
 _FIGURES = (
-    RunFigure("time to train", field("time_to_train_s"), words.duration),
-    RunFigure("duration", field("duration_s"), words.duration),
+    TIME_TO_TRAIN,
+    DURATION,
     RunFigure("world size", field("world_size"), words.number, counted=True),
     RunFigure("nodes", field("nodes"), words.number, counted=True),
     RunFigure("attempts", field("attempts"), words.number, counted=True),
 )
 
 
-def _curve(name: str, story: Story) -> curves.Curve | None:
-    return next((curve for curve in curves.curves_of(story.data) if curve.name == name), None)
-
-
 def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
     rows = []
     for story in stories:
-        curve = _curve(name, story)
+        curve = curves.curve_of(story.data, name)
         if curve is not None:
             values = [point.value for point in curve.points]
             figures = (values[0], min(values), max(values), values[-1])

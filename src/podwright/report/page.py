@@ -52,7 +52,7 @@ def render_run(data: ReportData) -> str:
         "to": round(story.span.at(story.span.end), 3),
         "attempts": lanes.boundaries(story),
         "charts": charts.charts_json(drawn, story.span),
-        "curves": [_curve_json(curve, story) for curve in quality_curves],
+        "curves": [curves.overlaid(curve.name, [(data, story.span)], [curve.title]) for curve in quality_curves],
     }
     view = {
         **_first_screen(story),
@@ -181,14 +181,6 @@ def _facts_line(story: Story) -> list[str]:
     if record.started_at:
         parts.append(f"started {words.date_and_clock(record.started_at)}")
     return parts
-
-
-def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
-    bound, text = None, ""
-    if curve.goal:
-        bound, text = curve.goal.bound, f"goal {curve.goal.text}"
-    line = curves.curve_json(curve, story.span)
-    return {"key": curve.name, "title": curve.title, "goal": bound, "goalText": text, "lines": [line]}
 
 
 def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:

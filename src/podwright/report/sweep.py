@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, result
+from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, result
 from podwright.analysis.ranks import Story
+from podwright.analysis.statistics import as_number
 from podwright.report import overlay, page, standing, verdict
 from podwright.theme import words
 
@@ -146,9 +147,7 @@ def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     figures = [overlay.result_figure(name) for name in names]
     if goal and goal.metric in names:
         figures[0] = replace(figures[0], less_is_better=not goal.at_least)
-    figures.append(RunFigure("time to train", field("time_to_train_s"), words.duration, less_is_better=True))
-    figures.append(RunFigure("duration", field("duration_s"), words.duration, less_is_better=True))
-    figures.append(cost_figure(stories))
+    figures += [TIME_TO_TRAIN, DURATION, cost_figure(stories)]
     return [figure for figure in figures if _known(figure, stories)]
 
 

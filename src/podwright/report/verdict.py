@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import curves_of
+from podwright.analysis.curves import curve_of
 from podwright.analysis.data import QualityGoal
 from podwright.analysis.figures import amount
 from podwright.analysis.ranks import Story
@@ -88,10 +88,10 @@ def _hit(story: Story, goal: QualityGoal) -> str:
 def _later(story: Story, goal: QualityGoal) -> tuple[str, ...]:
     """Return what became of the metric after the goal was met; nothing where no other value was told."""
     hit = story.clock.first_hit
-    points = next((curve.points for curve in curves_of(story.data) if curve.name == goal.metric), ())
-    if hit is None or hit.value is None:
+    curve = curve_of(story.data, goal.metric)
+    if hit is None or hit.value is None or curve is None:
         return ()
-    later = [point for point in points if point.t > hit.time]
+    later = [point for point in curve.points if point.t > hit.time]
     if all(point.value == hit.value for point in later):
         return ()
     best, last = goal.best_of(later), later[-1]
@@ -251,13 +251,14 @@ def _utilisation(story: Story) -> KeyFigure | None:
 
 def _train_figure(story: Story) -> KeyFigure:
     took, goal = story.data.record.time_to_train_s, story.data.goal
+    note = "goal not reached yet"
     if took is not None:
-        return KeyFigure("Time to train", words.duration(took), f"from {clock_name(story)} to the goal, measured")
-    if goal is None:
-        return KeyFigure("Time to train", words.NONE, "no goal was given")
-    if story.data.record.is_final:
-        return KeyFigure("Time to train", words.NONE, "the goal was not reached")
-    return KeyFigure("Time to train", words.NONE, "goal not reached yet")
+        note = f"from {clock_name(story)} to the goal, measured"
+    elif goal is None:
+        note = "no goal was given"
+    elif story.data.record.is_final:
+        note = "the goal was not reached"
+    return KeyFigure("Time to train", words.duration(took), note)
 
 
 def _duration(story: Story) -> KeyFigure:
@@ -271,22 +272,15 @@ def _duration(story: Story) -> KeyFigure:
 
 
 def _quality(story: Story) -> KeyFigure | None:
-    goal = story.data.goal
+    goal, loss = story.data.goal, story.data.record.results.get("loss")
     if goal is None:
-        return _loss(story)
+        return None if loss is None else KeyFigure("Loss", words.number(loss), "last value reported")
     value = last_value(story, goal)
     meter = None
     if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1:
         meter = (value, goal.bound)
     name = words.metric_name(goal.metric)
     return KeyFigure(name[0].upper() + name[1:], goal.show(value), f"last value, goal {goal.text}", meter)
-
-
-def _loss(story: Story) -> KeyFigure | None:
-    loss = story.data.record.results.get("loss")
-    if loss is None:
-        return None
-    return KeyFigure("Loss", words.number(loss), "last value reported")
 
 
 def _cost(story: Story) -> KeyFigure:
