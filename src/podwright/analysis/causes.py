@@ -77,7 +77,7 @@ def _of_sensors(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
         left = [traits.measured[name] for traits in a if name in traits.measured]
         right = [traits.measured[name] for traits in b if name in traits.measured]
         if left and right and not _overlap(left, right):
-            low, high = _mid(left), _mid(right)
+            low, high = middle_of(left), middle_of(right)
             share = abs(high.value - low.value) / max(abs(high.value), abs(low.value))
             if share >= MIN_APART:
                 text = f"{name} {low.text} and {high.text}"
@@ -95,7 +95,8 @@ def _overlap(left: Sequence[SensorValue], right: Sequence[SensorValue]) -> bool:
     return max(lows) >= min(highs) and max(highs) >= min(lows)
 
 
-def _mid(readings: Sequence[SensorValue]) -> SensorValue:
+def middle_of(readings: Sequence[SensorValue]) -> SensorValue:
+    """Return the median of what a sensor gave in several runs."""
     return SensorValue(median(reading.value for reading in readings), readings[0].unit)
 
 

@@ -9,8 +9,8 @@ import re
 import tarfile
 import time
 from array import array
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from podwright.analysis.statistics import as_number
 from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
 from podwright.runs import Asked, Fold, Record, RunFolder
-from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
+from podwright.runs.events import Event, RankFailed, RankHung, ResultTold
 from podwright.runs.record import from_row
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
@@ -106,10 +106,13 @@ def _record(run: RunFolder, asked: Asked, now: float, unread: list[str]) -> Reco
 
 
 def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:
-    tracks: dict[tuple[int, str], Track] = {}
+    tracks: dict[tuple[int, str], Track] = defaultdict(Track)
     try:
         for sample in run.samples():
-            _add_sample(tracks, sample)
+            for name, value in sample.values.items():
+                track = tracks[sample.node, name]
+                track.t.append(sample.time)
+                track.v.append(value)
     except (OSError, ValueError) as error:
         unread.append(f"metrics: {_reason(error)}")
     return {key: _in_order(track) for key, track in tracks.items()}
@@ -136,15 +139,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)
-
-
-def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
-    for name, value in sample.values.items():
-        track = tracks.get((sample.node, name))
-        if track is None:
-            track = tracks[sample.node, name] = Track()
-        track.t.append(sample.time)
-        track.v.append(value)
 
 
 def _in_order(track: Track) -> Track:
@@ -211,38 +205,24 @@ def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
         if left < 0:
             unread.append("examples: the other frames are too large for one page; they are in the run's results folder")
             return
+        title = str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
         yield Example(
-            title=_frame_name(row),
-            image=pictures["image"],
-            truth=pictures["truth"],
-            prediction=pictures["prediction"],
-            mean_iou=as_number(row.get("mean_iou")),
-            accuracy=as_number(row.get("pixel_accuracy")),
+            title, **pictures, mean_iou=as_number(row.get("mean_iou")), accuracy=as_number(row.get("pixel_accuracy"))
         )
 
 
-def _frame_name(row: Mapping[str, Any]) -> str:
-    return str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
-
-
 def _listed_examples(folder: Path, unread: list[str]) -> list[dict[str, Any]]:
+    rows: Any = []
     try:
-        rows = _example_rows(folder)
+        for name in ("results/examples.json", "results/examples/examples.json"):
+            with suppress(FileNotFoundError):
+                rows = json.loads(read_untrusted(folder, name).decode())
+                break
     except (OSError, ValueError, RecursionError) as error:
         unread.append(f"examples.json: {_reason(error)}")
-        return []
     if isinstance(rows, dict):
         rows = rows.get("examples")
-    if not isinstance(rows, list):
-        return []
-    return [row for row in rows if isinstance(row, dict)]
-
-
-def _example_rows(folder: Path) -> Any:
-    for name in ("results/examples.json", "results/examples/examples.json"):
-        with suppress(FileNotFoundError):
-            return json.loads(read_untrusted(folder, name).decode())
-    return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _picture(folder: Path, name: object) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
@@ -27,6 +27,8 @@ from podwright.usage.waste import Waste, busy_gpus, sum_up
 if TYPE_CHECKING:
     from podwright.costs import Price
     from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -145,15 +147,20 @@ def _targets_of(pod: Pod, ref: str) -> Iterator[UsageTarget]:
 
 def queues(session: Session, name: str | None = None) -> list[TargetQueue]:
     """Return the queue of one target, or of all; a cluster that cannot be reached does not hide the others."""
-    rows = []
+    return list(_each(session, name, lambda target: _queue(session, target), TargetQueue))
+
+
+def _each(
+    session: Session, name: str | None, ask: Callable[[UsageTarget], Row], row: Callable[..., Row]
+) -> Iterator[Row]:
+    """Yield what each target says, or why it cannot be asked; of one that was named that is refused."""
     for target in targets(session.home, name):
         try:
-            rows.append(_queue(session, target))
+            yield ask(target)
         except Refusal as refusal:
             if name is not None:
                 raise
-            rows.append(TargetQueue(target.name, away=refusal.problems[0].message))
-    return rows
+            yield row(target.name, away=refusal.problems[0].message)
 
 
 def _queue(session: Session, target: UsageTarget) -> TargetQueue:
@@ -255,15 +262,7 @@ def _limit_s(folder: RunFolder) -> float | None:
 
 def wasted(session: Session, name: str | None = None, since_s: float = 7 * 86400.0) -> list[TargetWaste]:
     """Return what became of the GPU hours of the last `since_s` seconds, target by target."""
-    rows = []
-    for target in targets(session.home, name):
-        try:
-            rows.append(_wasted(session, target, since_s))
-        except Refusal as refusal:
-            if name is not None:
-                raise
-            rows.append(TargetWaste(target.name, away=refusal.problems[0].message))
-    return rows
+    return list(_each(session, name, lambda target: _wasted(session, target, since_s), TargetWaste))
 
 
 def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWaste:
