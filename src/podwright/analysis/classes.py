@@ -1,6 +1,7 @@
 """Quality by class: IoU and what was taken for what. Pure."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
 
@@ -106,14 +107,12 @@ def in_use(confusion: Confusion) -> Confusion:
     return Confusion(names, matrix, {name: color for name, color in confusion.colors.items() if name in names})
 
 
-def matrix_rows(confusion: Confusion) -> list[MatrixRow]:
-    """Return the classes that were there, with every cell's share of its row, which is what is shaded."""
-    rows = []
+def matrix_rows(confusion: Confusion) -> Iterator[MatrixRow]:
+    """Yield the classes that were there, with every cell's share of its row, which is what is shaded."""
     for name, counts in zip(confusion.classes, confusion.matrix, strict=True):
         if sum(counts):
             cells = tuple(_cell(confusion, name, index, counts) for index in range(len(counts)))
-            rows.append(MatrixRow(name, sum(counts), cells))
-    return rows
+            yield MatrixRow(name, sum(counts), cells)
 
 
 def _cell(confusion: Confusion, truth: str, index: int, counts: tuple[int, ...]) -> ConfusionCell:

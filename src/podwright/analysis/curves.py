@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from podwright.analysis.data import QualityGoal, ReportData
@@ -87,13 +88,9 @@ def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
         # In a flat stretch the least point is the greatest too: by identity it is kept once.
-        ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
+        ends = {id(p): p for p in (min(stretch, key=attrgetter("value")), max(stretch, key=attrgetter("value")))}
         kept += sorted(ends.values(), key=lambda p: p.t)
     return kept
-
-
-def _value(point: CurvePoint) -> float:
-    return point.value
 
 
 def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, str]]:

@@ -112,12 +112,12 @@ def _result(row: dict[str, str], runs: Sequence[PublishedRun]) -> PublishedResul
 
 def select(benchmark: str | None, system: str | None, round_name: str | None) -> list[PublishedResult]:
     """Return the results of a benchmark and a round, whose system has this text in its name."""
-    rows = []
-    for result in published():
-        is_meant = benchmark in (None, result.benchmark) and (system or "").lower() in result.system.lower()
-        if is_meant and round_name in (None, result.round, result.round.removeprefix("v")):
-            rows.append(result)
-    return rows
+
+    def is_meant(result: PublishedResult) -> bool:
+        is_round = round_name in (None, result.round, result.round.removeprefix("v"))
+        return is_round and benchmark in (None, result.benchmark) and (system or "").lower() in result.system.lower()
+
+    return list(filter(is_meant, published()))
 
 
 def stand(minutes: Sequence[float], result: PublishedResult) -> Standing:

@@ -21,7 +21,7 @@ from podwright.analysis.profile import StepsProfile, profile_of
 from podwright.analysis.reported import Told, summed_up
 from podwright.analysis.statistics import as_number
 from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
-from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
+from podwright.reading.event_folder import beside, guessed_names, values_of_event_files
 from podwright.runs import Asked, Fold, Record, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold
 from podwright.runs.record import from_row
@@ -79,7 +79,7 @@ def _told(run: RunFolder, unread: list[str]) -> Told:
     except (OSError, ValueError) as error:
         unread.append(f"series: {_reason(error)}")
         of_ranks = summed_up(of_events(run.events()))
-    return beside(of_ranks, guessed_names(run), told_by_event_files(run.path, unread))
+    return beside(of_ranks, guessed_names(run), summed_up(values_of_event_files(run.path, unread)))
 
 
 def _asked(run: RunFolder, unread: list[str]) -> Asked:

@@ -113,6 +113,6 @@ def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
         curve = curves.curve_of(story.data, name)
         if curve is not None:
             values = [point.value for point in curve.points]
-            figures = (values[0], min(values), max(values), values[-1])
-            rows.append((story.data.record.id, len(values), *(four(value) for value in figures)))
+            figures = map(four, (values[0], min(values), max(values), values[-1]))
+            rows.append((story.data.record.id, len(values), *figures))
     return {"key": name, "title": words.metric_name(name), "rows": rows}

@@ -48,9 +48,8 @@ def _data(story: Story) -> Fact:
 def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: Mapping[int, PilotStarted]) -> Fact:
     by_value: dict[str, list[int]] = defaultdict(list)
     for node, event in sorted(latest.items()):
-        value = read(event)
-        if value:
-            by_value[value].append(node)
+        by_value[read(event)].append(node)
+    by_value.pop("", None)
     common = sorted(by_value.items(), key=lambda item: -len(item[1]))
     return Fact(name, tuple((value, _who(story, nodes, len(latest))) for value, nodes in common))
 
@@ -76,9 +75,7 @@ def _gpus(event: PilotStarted) -> str:
 
 
 def _memory(event: PilotStarted) -> str:
-    if event.memory_bytes is None:
-        return ""
-    return words.quantity(event.memory_bytes, "bytes")
+    return words.size(event.memory_bytes, "")
 
 
 _READ: Mapping[str, Callable[[PilotStarted], str]] = {

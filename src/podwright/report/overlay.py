@@ -1,6 +1,7 @@
 """What pages of several runs share: their curves on one time axis, and the figures of what they told. Pure."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from podwright.analysis import curves
@@ -33,9 +34,7 @@ def ids_of(stories: Sequence[Story]) -> list[str]:
 
 def result_names(stories: Sequence[Story]) -> list[str]:
     """Return the names of what the programs told, in the order they were told; progress is no result."""
-    names: dict[str, None] = {}
-    for story in stories:
-        names |= dict.fromkeys(story.data.record.results)
+    names = dict.fromkeys(chain.from_iterable(story.data.record.results for story in stories))
     return [name for name in names if name not in NO_CURVE]
 
 

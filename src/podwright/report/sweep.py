@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -102,7 +102,7 @@ def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequen
     if len(axes) == 2:
         view["maps"] = _maps(stories, axes, figures)
     elif len(axes) > 2 and figures:
-        view["shares"] = [(axis.name, _spreads(stories, axis, figures[0])) for axis in axes]
+        view["shares"] = [(axis.name, list(_spreads(stories, axis, figures[0]))) for axis in axes]
     return view
 
 
@@ -129,13 +129,13 @@ def axes_of(stories: Sequence[Story]) -> list[Axis]:
 def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     """Return each value once: numbers by size, anything else as it came."""
     # A list, not a set: a value of a matrix may be a list or a mapping.
-    unlike: list[Any] = []
+    distinct: list[Any] = []
     for row in rows:
-        if row.get(name) not in unlike:
-            unlike.append(row.get(name))
-    if all(as_number(value) is not None for value in unlike):
-        unlike.sort()
-    return tuple(unlike)
+        if row.get(name) not in distinct:
+            distinct.append(row.get(name))
+    if all(as_number(value) is not None for value in distinct):
+        distinct.sort()
+    return tuple(distinct)
 
 
 def _figures(stories: Sequence[Story]) -> list[RunFigure]:
@@ -253,11 +253,7 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         matrix = story.data.matrix
         place = str(matrix.get(down.name)), str(matrix.get(across.name))
         places.setdefault(place, []).append(story)
-    return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
-
-
-def _varies(figure: RunFigure, stories: Sequence[Story]) -> bool:
-    return len({figure.read(story) for story in stories}) > 1
+    return [_map(figure, places, down, across) for figure in figures if len(set(map(figure.read, stories))) > 1]
 
 
 def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
@@ -272,7 +268,8 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
         at = f"{down.name}={row}, {across.name}={column}"
         stories = places.get(place, ())
         if place not in medians:
-            return SweepCell(words.NONE, 0, f"{at}: {_why_empty(stories)}")
+            reason = verdict.verdict_of(stories[0]).sentence if stories else "no such point"
+            return SweepCell(words.NONE, 0, f"{at}: {reason}")
         text = figure.show(medians[place])
         title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
         if place == best:
@@ -302,10 +299,6 @@ def _colour(figure: RunFigure, best: object) -> str:
     return "the stronger the colour, the better" + ("; the best has a frame" if best else "")
 
 
-def _why_empty(stories: Sequence[Story]) -> str:
-    return verdict.verdict_of(stories[0]).sentence if stories else "no such point"
-
-
 def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
     # Where all are equal, each is the least.
     share = (value - least) / ((greatest - least) or 1.0)
@@ -321,13 +314,9 @@ def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story])
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
-def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
-    rows = []
+def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> Iterator[FigureSpread]:
     for value in axis.values:
         points = [story for story in stories if story.data.matrix.get(axis.name) == value]
         known = _known(figure, points)
-        ends = [words.NONE] * 3
-        if known:
-            ends = [figure.show(end) for end in (min(known), median(known), max(known))]
-        rows.append(FigureSpread(str(value), len(points), *ends))
-    return rows
+        ends = [figure.show(end(known)) for end in (min, median, max)] if known else [words.NONE] * 3
+        yield FigureSpread(str(value), len(points), *ends)

@@ -170,7 +170,8 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
         return _own_queue(session, target)
     if engine.holds:
         # Whoever looks lets runs start that waited for another one: nobody else does.
-        reconcile(session, [run_id for run_id in _open_ids(session.home, target) if _comes_after(session.home, run_id)])
+        ids = _open_ids(session.home, target)
+        reconcile(session, [run_id for run_id in ids if session.home.folder(run_id).asked.after is not None])
     nodes = cluster.nodes()
     listed = [replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue()]
     jobs = _without_ended(session, engine, listed)
@@ -211,10 +212,6 @@ def _open_ids(home: Home, target: UsageTarget) -> list[str]:
     """Return the runs of this home that went to the target and are not over."""
     home.sync()
     return [run_id for run_id in home.index.open_ids(time.time()) if home.folder(run_id).asked.target in target.aliases]
-
-
-def _comes_after(home: Home, run_id: str) -> bool:
-    return home.folder(run_id).asked.after is not None
 
 
 def _own_queue(session: Session, target: UsageTarget) -> TargetQueue:
