@@ -72,13 +72,16 @@ class TargetQueue:
         return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document of `queue`; times are ISO 8601."""
+        """Return it as `--json` and an API have it; times are ISO 8601."""
+        jobs = []
+        for job in self.jobs:
+            jobs.append(asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)})
         return {
             "target": self.target,
             "error": self.away or None,
             "partitions": [asdict(partition) for partition in self.partitions],
             "nodes_away": [{"node": node.node, "why": node.why} for node in self.nodes if node.state == "away"],
-            "jobs": [asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)} for job in self.jobs],
+            "jobs": jobs,
         }
 
 
@@ -93,10 +96,10 @@ class TargetWaste:
     away: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the document of `waste`; times are ISO 8601."""
-        if self.waste is None:
-            return {"target": self.target, "error": self.away}
+        """Return it as `--json` and an API have it; times are ISO 8601."""
         waste, price = self.waste, self.price
+        if waste is None:
+            return {"target": self.target, "error": self.away}
         return {
             "target": self.target,
             "error": None,
@@ -104,12 +107,7 @@ class TargetWaste:
             "until": iso(waste.until),
             "accounting": self.accounting,
             "price": None if price is None else price.as_json(),
-            **waste.total.as_json(price),
-            "users": [{"user": user, **use.as_json(price)} for user, use in waste.users.items()],
-            "runs": [job.as_json(price) for job in waste.jobs],
-            "whole_nodes": [job.as_json(price) for job in waste.whole_nodes],
-            "backfill_gpu_hours": waste.backfill_gpu_h,
-            "time_limit_used": waste.limit_share,
+            **waste.as_json(None if price is None else price.per_gpu_hour),
         }
 
 

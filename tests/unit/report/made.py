@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from podwright.report import ReportData
+from podwright.analysis.data import ReportData
 from podwright.runs.record import from_row, parse_asked
 
 RECORD = {"id": "x", "name": "x", "target": "local", "state": "pending", "folder": "/x", "nodes": 0, "world_size": 0}
