@@ -22,7 +22,7 @@ from podwright.data.catalog.store import Store
 from podwright.data.clickhouse.dialect import DIALECTS, POINTER, name
 from podwright.data.clickhouse.publish import publish
 from podwright.data.clickhouse.published import PublishedDataset, open_published
-from podwright.data.labels.stats import count_labels, per_image, statistics
+from podwright.data.labels.recount import count_labels
 from podwright.data.policies.tags import tag
 from podwright.data.query.conditions import EVERYTHING, condition_of
 from podwright.data.selecting.pool import read_pool
@@ -125,9 +125,9 @@ def test_odd_values_are_asked_for_as_they_are(both: Both, text: str) -> None:
 
 def test_facets_statistics_and_the_table_of_labels_are_the_same(both: Both) -> None:
     assert both.there.facets() == both.here.facets()
-    assert both.there.statistics() == statistics(both.here)
+    assert both.there.statistics() == both.here.statistics()
     assert both.there.statistics().broken == 1
-    assert both.there.per_image().equals(per_image(both.here))
+    assert both.there.per_image().equals(both.here.per_image())
 
 
 @given(tree=trees())

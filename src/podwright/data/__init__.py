@@ -1,1 +1,62 @@
-"""Data sets: what files there are, what their labels hold, and which of them a training is given."""
+"""Data sets: what files there are, what their labels hold, and which of them a training is given.
+
+`Catalog` is the way in, and `podwright.catalog()` opens the user's. Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
+    from podwright.data.launcher import Launcher, StartedRun
+    from podwright.data.policies.folder import Policy
+    from podwright.data.policies.policies import Policies, PolicyReport
+    from podwright.data.progress import Advance, Progress
+    from podwright.data.results import DatasetFacts, SelectionFiles
+    from podwright.data.selecting.select import Choice
+    from podwright.data.selecting.selections import Selection
+    from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
+
+_HOMES = {
+    "front_door": "Catalog FindRequest ScanRequest ShowRequest StatsRequest",
+    "launcher": "Launcher StartedRun",
+    "policies.folder": "Policy",
+    "policies.policies": "Policies PolicyReport",
+    "progress": "Progress Advance",
+    "results": "DatasetFacts SelectionFiles",
+    "selecting.select": "Choice",
+    "selecting.selections": "Selection",
+    "tree.layouts": "FileRole Layout TypedColumn",
+}
+"""The file of each public name."""
+
+__all__ = [
+    "Advance",
+    "Catalog",
+    "Choice",
+    "DatasetFacts",
+    "FileRole",
+    "FindRequest",
+    "Launcher",
+    "Layout",
+    "Policies",
+    "Policy",
+    "PolicyReport",
+    "Progress",
+    "ScanRequest",
+    "Selection",
+    "SelectionFiles",
+    "ShowRequest",
+    "StartedRun",
+    "StatsRequest",
+    "TypedColumn",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

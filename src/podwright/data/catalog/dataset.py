@@ -15,17 +15,21 @@ from podwright.data.catalog import schema
 from podwright.data.catalog.files import CatalogFile, Opened, meta_of
 from podwright.data.catalog.store import Store
 from podwright.data.labels.classes import classes_of
+from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
-from podwright.data.query.conditions import Condition, Vocabulary, condition_of
+from podwright.data.query.conditions import Condition, condition_of
 from podwright.data.query.lookup import WORTH, Lookup
+from podwright.data.query.sql import QueryRows, query
 from podwright.data.selecting.samples import SampleMember, role_case, sample_key
 from podwright.data.tree.layouts import Layout, layout_of
 from podwright.data.tree.paths import BelowRoot, as_json, path_bytes
 from podwright.runs.record import iso
+from podwright.spec.filter_tests import Vocabulary
 from podwright.spec.filters import parse_filter
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
     from pyroaring import BitMap
 
@@ -118,6 +122,18 @@ class Dataset(Filtered):
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
             if limit is not None:
                 limit -= given
+
+    def statistics(self) -> Statistics:
+        """Return what the counted labels hold."""
+        return statistics(self.connection, self.name, self.classes)
+
+    def per_image(self) -> pa.Table:
+        """Return the table of a row for each label and a column for each class, `path` first."""
+        return per_image(self.connection, self.classes)
+
+    def query(self, text: str) -> QueryRows:
+        """Answer a query of the user's own, which only reads this dataset."""
+        return query(self.connection, self.name, text)
 
     @property
     def origin(self) -> dict[str, Any]:

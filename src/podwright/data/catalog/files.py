@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 FILE = "own.duckdb"
@@ -123,3 +124,10 @@ def _names(connection: DuckDBPyConnection, parts: Sequence[CatalogFile]) -> list
 def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, str]:
     """Return what a generation says of itself."""
     return dict(connection.execute(f"SELECT key, value FROM {schema_name}meta").fetchall())
+
+
+def put_rows(connection: DuckDBPyConnection, into: str, rows: pa.Table) -> None:
+    """Put rows behind a statement such as `INSERT INTO tag` or `CREATE TEMP TABLE gone AS`."""
+    connection.register("given_rows", rows)
+    connection.execute(f"{into} SELECT * FROM given_rows")
+    connection.unregister("given_rows")

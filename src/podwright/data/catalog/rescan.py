@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.dataset import open_dataset
-from podwright.data.catalog.files import literal
+from podwright.data.catalog.files import literal, put_rows
 from podwright.data.catalog.scan import Scan, Scanned
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store
-from podwright.data.tree.paths import path_bytes
 from podwright.data.tree.walk import ENTRIES, walk_some
 
 if TYPE_CHECKING:
@@ -44,12 +43,8 @@ def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, t
 
 
 def _folders(connection: DuckDBPyConnection) -> Folders:
-    folders: Folders = {}
-    query = "SELECT id, raw, path, inode, mtime_ns, ctime_ns FROM directory"
-    for number, raw, path, *facts in connection.execute(query).fetchall():
-        name = path_bytes(raw, None, path, "") or path.encode()
-        folders[name] = number, (facts[0], facts[1], facts[2])
-    return folders
+    query = "SELECT coalesce(raw, encode(path)), id, inode, mtime_ns, ctime_ns FROM directory"
+    return {path: (number, (inode, *times)) for path, number, inode, *times in connection.execute(query).fetchall()}
 
 
 def _touched(root: bytes, folders: Folders) -> Iterable[bytes]:
@@ -99,11 +94,9 @@ class _Rescan:
             staging.take(batch)
             rest = batch.rest
         staging.write()
-        anew = [self._folders[path][0] for path in self._changed | self._gone]
+        again = [self._folders[path][0] for path in self._changed | self._gone]
         connection.execute(f"ATTACH '{literal(self._old)}' AS old (READ_ONLY)")
-        connection.register("held", pa.table({"id": pa.array(anew, pa.int64())}))
-        connection.execute("CREATE TEMP TABLE gone AS SELECT * FROM held")
-        connection.unregister("held")
+        put_rows(connection, "CREATE TEMP TABLE gone AS", pa.table({"id": pa.array(again, pa.int64())}))
         for statement in schema.STAGED_AGAIN:
             connection.execute(statement.format(first=staging.folders))
         connection.execute("DROP TABLE gone")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from podwright.data.query.conditions import Field, Kind, Vocabulary
 from podwright.data.tree.layouts import Layout, TypedColumn, sort_columns
+from podwright.spec.filter_tests import Field, Kind, Vocabulary
 
 FORMAT = 4
 """Of a generation's file; one of another format is scanned anew."""
@@ -26,6 +26,10 @@ FIELDS: tuple[tuple[str, Kind, str], ...] = (
     ("sha256", "text", "f.sha256"),
 )
 """What every dataset has, whatever its layout: name, kind of its values, SQL."""
+
+
+PATH_BYTES = "coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))"
+"""The SQL of a file's path below the root, as bytes."""
 
 
 def quoted(name: str) -> str:

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data.catalog import schema
-from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, seal
+from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, put_rows, seal
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import layout_of
-from podwright.data.tree.paths import path_bytes
 from podwright.data.tree.walk_folders import ACL
 from podwright.runs.files import write_whole
 
@@ -102,11 +101,10 @@ def share(part: Path) -> None:
 def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
     """Return who may list each folder: whoever passes all that lie above the root, and can list all from there on."""
     above = _above(root)
-    query = "SELECT id, raw, path, uid, gid, mode, acl FROM own.directory ORDER BY path"
+    query = "SELECT id, coalesce(raw, encode(path)), uid, gid, mode, acl FROM own.directory ORDER BY path"
     by_path: dict[bytes, Audience] = {}
     audiences: dict[int, Audience] = {}
-    for number, raw, path, uid, gid, mode, acl in connection.execute(query).fetchall():
-        name = path_bytes(raw, None, path, "") or path.encode()
+    for number, name, uid, gid, mode, acl in connection.execute(query).fetchall():
         parent = name[: name.rstrip(b"/").rfind(b"/") + 1]
         gates = by_path[parent] if name else above
         gate = gate_of((uid, gid, mode), acl, _READ | _ENTER)
@@ -137,26 +135,19 @@ def _acl_of(path: bytes) -> bytes | None:
 def _number_folders(connection: DuckDBPyConnection, audiences: dict[int, Audience]) -> None:
     numbers = {audience: number for number, audience in enumerate(dict.fromkeys(audiences.values()))}
     pairs = {"id": list(audiences), "audience": [numbers[audience] for audience in audiences.values()]}
-    connection.register("held", pa.table(pairs))
-    connection.execute("CREATE TEMP TABLE belongs AS SELECT * FROM held")
-    connection.unregister("held")
+    put_rows(connection, "CREATE TEMP TABLE belongs AS", pa.table(pairs))
 
 
 def note_guarded(connection: DuckDBPyConnection, root: bytes) -> None:
     """Note the files that have a list of access, of those of whose content something is known."""
-    known = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
+    described = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
     if connection.execute("SELECT count(*) FROM own.class").fetchone() != (0,):
-        known.append("SELECT file FROM own.label")
-    query = f"""SELECT f.id, d.raw, f.raw, d.path, f.name FROM own.file f JOIN own.directory d ON d.id = f.dir
-        WHERE f.id IN ({" UNION ".join(known)})"""
-    guarded = []
-    for number, *names in connection.execute(query).fetchall():
-        below = path_bytes(*names) or (names[2] + names[3]).encode()
-        if _acl_of(root + b"/" + below):
-            guarded.append(number)
-    connection.register("held", pa.table({"id": pa.array(guarded, pa.int64())}))
-    connection.execute("CREATE TEMP TABLE guarded AS SELECT * FROM held")
-    connection.unregister("held")
+        described.append("SELECT file FROM own.label")
+    query = f"""SELECT f.id, {schema.PATH_BYTES} FROM own.file f JOIN own.directory d ON d.id = f.dir
+        WHERE f.id IN ({" UNION ".join(described)})"""
+    rows = connection.execute(query).fetchall()
+    guarded = [number for number, path in rows if _acl_of(root + b"/" + path)]
+    put_rows(connection, "CREATE TEMP TABLE guarded AS", pa.table({"id": pa.array(guarded, pa.int64())}))
 
 
 def _place(folder: Path, audience: Audience) -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from podwright.data.catalog.files import literal
+from podwright.data.catalog.files import literal, put_rows
 from podwright.data.tree.paths import odd_bytes, shown
 from podwright.data.tree.walk import Batch, Numbers, Rows
 from podwright.data.tree.walk_folders import FIELDS
@@ -65,9 +65,7 @@ class Staging:
             self._make_database()
         for name, tables in self._tables.items():
             if tables:
-                self._connection.register("held", pa.concat_tables(tables))
-                self._connection.execute(f"INSERT INTO staging.staged_{name} SELECT * FROM held")
-                self._connection.unregister("held")
+                put_rows(self._connection, f"INSERT INTO staging.staged_{name}", pa.concat_tables(tables))
             tables.clear()
         self._held = 0
 

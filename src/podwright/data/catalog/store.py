@@ -154,8 +154,16 @@ class Store:
             connection.execute(_NO_SYNC)
             yield connection
 
-    def publish(self, dataset: str, part: Path) -> int:
-        """Make what lies in this folder the generation that readers see, and return its number."""
+    @contextmanager
+    def amending(self, dataset: str, part: Path) -> Iterator[DuckDBPyConnection]:
+        """Open a copy of the published generation for changes; it is published behind the block."""
+        shutil.copyfile(self.file(dataset, self.generation(dataset)), part / FILE)
+        with self.building(part) as connection:
+            yield connection
+        self.publish(dataset, part)
+
+    def publish(self, dataset: str, part: Path) -> None:
+        """Make what lies in this folder the generation that readers see."""
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
         (part / FILE).chmod(0o600)
@@ -175,7 +183,6 @@ class Store:
         link.replace(folder / "current")
         _sync(folder)
         self._sweep(folder)
-        return generation
 
     def forget(self, dataset: str) -> None:
         """Remove all that is known of a dataset; its files stay."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from podwright.clients.clickhouse import ClickHouse, ServerError
 from podwright.data.catalog import schema, sharing
 from podwright.data.catalog.files import literal as path_literal
-from podwright.data.catalog.files import meta_of
+from podwright.data.catalog.files import meta_of, put_rows
 from podwright.data.catalog.store import Store
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import POINTER, Dialect, literal, name
@@ -48,12 +48,7 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `data scan` has it."""
-        return {
-            "catalog": self.catalog,
-            "generation": self.generation,
-            "files": self.files,
-            "left_out": self.left_out,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +155,7 @@ class _Publishing:
                 raise refuse(message, hint="--whole publishes it for all who may read the database")
             audiences = sharing.audiences(self.connection, root)
             listed = [number for number, audience in audiences.items() if not audience]
-            self.connection.register("everybody", pa.table({"id": pa.array(listed, pa.int64())}))
+            put_rows(self.connection, "CREATE TEMP TABLE everybody AS", pa.table({"id": pa.array(listed, pa.int64())}))
             sharing.note_guarded(self.connection, root)
             folders, readable = "SELECT id FROM everybody", sharing.may_read([])
         self.connection.execute(

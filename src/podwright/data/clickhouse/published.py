@@ -18,7 +18,7 @@ from podwright.data.catalog.dataset import MAX_VALUES, Filtered, Match
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
 from podwright.data.clickhouse.publish import Publication, check_version, publications_of
-from podwright.data.labels.stats import MAX_NAMED, ClassShare, Statistics
+from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.query.conditions import Condition
 from podwright.data.query.sql import MAX_ROWS, QueryRows
 from podwright.data.selecting.samples import SampleMember
@@ -97,12 +97,7 @@ class PublishedDataset(Filtered):
         sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
         query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
         (row,) = self._values(f"{query} WHERE _counted = 1")
-        images, broken, unknown, *values = (value or 0 for value in row)
-        whole = sum(values[::2]) or 1
-        classes = []
-        for name, pixels, holding in zip(self.classes, values[::2], values[1::2], strict=True):
-            classes.append(ClassShare(name, pixels, holding, pixels / whole))
-        return Statistics(self.name, images, broken, unknown, tuple(classes), tuple(self._broken()), 0)
+        return Statistics.of_sums(self.name, self.classes, [value or 0 for value in row], self._broken())
 
     def _broken(self) -> Iterator[dict[str, str]]:
         query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, _why FROM {self._table}

@@ -120,7 +120,7 @@ def _images_with(dataset: Dataset, column: str) -> Iterator[bytes]:
     first = layout.roles[0].name
     query = f"""WITH holding AS (SELECT DISTINCT {sample_key(layout)} AS key FROM file f
             JOIN label l ON l.file = f.id WHERE l.{column} > 0)
-        SELECT coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))
+        SELECT {schema.PATH_BYTES}
         FROM file f JOIN directory d ON d.id = f.dir JOIN holding h ON h.key = {sample_key(layout)}
         WHERE {is_role(layout, first)}"""
     for (path,) in dataset.connection.execute(query).fetchall():

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from podwright.data.catalog.files import put_rows
 from podwright.data.catalog.schema import class_column, quoted
 from podwright.data.query.trigrams import PathBlocks
 from podwright.data.tree.layouts import Layout
@@ -241,10 +242,7 @@ def _build_trigrams(connection: DuckDBPyConnection) -> None:
     connection.execute("CREATE TEMP TABLE seen (letters INTEGER, block INTEGER)")
     reader = connection.cursor().sql("SELECT dir, name FROM file").to_arrow_reader(_CHUNK)
     for batch in reader:
-        pairs = blocks.take(batch["dir"].to_numpy(), batch["name"])
-        connection.register("held", pairs)
-        connection.execute("INSERT INTO seen SELECT * FROM held")
-        connection.unregister("held")
+        put_rows(connection, "INSERT INTO seen", blocks.take(batch["dir"].to_numpy(), batch["name"]))
     query = "SELECT letters, list(block ORDER BY block) AS blocks FROM seen GROUP BY letters ORDER BY letters"
     for batch in connection.sql(query).to_arrow_table().to_batches():
         _insert(connection, "trigram", _postings(batch))
@@ -301,6 +299,4 @@ def _write(
 ) -> None:
     columns = zip(*records, strict=True)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    connection.register("held", pa.table(arrays, names=[f"c{place}" for place in range(len(arrays))]))
-    connection.execute(f"INSERT INTO {table} SELECT * FROM held")
-    connection.unregister("held")
+    put_rows(connection, f"INSERT INTO {table}", pa.table(arrays, names=[f"c{at}" for at in range(len(arrays))]))

@@ -50,9 +50,9 @@ class Pool:
     incomplete: int = 0
     """How many lack a file without which there is no sample."""
 
-    def part(self, places: Array) -> Pool:
-        """Return a pool of the samples at these places."""
-        return replace(self, samples=tuple(self.samples[int(place)] for place in places), pixels=self.pixels[places])
+    def subset(self, indices: Array) -> Pool:
+        """Return a pool of some of the samples."""
+        return replace(self, samples=tuple(self.samples[int(at)] for at in indices), pixels=self.pixels[indices])
 
 
 @dataclass

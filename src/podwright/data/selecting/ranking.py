@@ -33,7 +33,7 @@ _LARGEST_BYTES = 1 << 30
 class Ranking:
     """The samples of a pool that count, best first, and what they were ranked by."""
 
-    places: Array
+    indices: Array
     lineage: dict[str, Any]
 
 

@@ -67,21 +67,16 @@ def check_address(text: str) -> Address:
     return Address(text)
 
 
-def walk_address(address: Address, seen: Callable[[int], None] | None = None) -> Iterator[Batch]:
+def walk_address(address: Address) -> Iterator[Batch]:
     """Yield all that lies behind an address in batches, as a walk does."""
-    files = 0
-    listed = sorted(_LISTERS[urlsplit(address.text).scheme](address.text), key=lambda file: _place(file.path))
+    listed = sorted(_LISTERS[urlsplit(address.text).scheme](address.text), key=lambda file: _folder_and_name(file.path))
     for start in range(0, max(len(listed), 1), _ENTRIES):
-        part = listed[start : start + _ENTRIES]
-        files += len(part)
-        if seen is not None:
-            seen(files)
-        yield _batch(part, is_first=start == 0)
+        yield _batch(listed[start : start + _ENTRIES], is_first=start == 0)
 
 
-def _place(path: str) -> tuple[str, str]:
-    above, _, name = path.rpartition("/")
-    return above, name
+def _folder_and_name(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name
 
 
 def _batch(files: Iterable[RemoteFile], is_first: bool) -> Batch:
@@ -91,15 +86,15 @@ def _batch(files: Iterable[RemoteFile], is_first: bool) -> Batch:
     numbers: list[tuple[int, ...]] = []
     if is_first:
         folders, counts = [""], [0]
-    for above, inside in groupby(files, key=lambda file: _place(file.path)[0]):
-        held = list(inside)
-        if above:
-            folders.append(f"{above}/")
-            counts.append(len(held))
+    for folder, group in groupby(files, key=lambda file: _folder_and_name(file.path)[0]):
+        inside = list(group)
+        if folder:
+            folders.append(f"{folder}/")
+            counts.append(len(inside))
         elif folders:
-            counts[0] = len(held)
-        names += [_place(file.path)[1] for file in held]
-        numbers += [_numbers(stat.S_IFREG | 0o400, file.size, file.mtime_s, file.etag) for file in held]
+            counts[0] = len(inside)
+        names += [_folder_and_name(file.path)[1] for file in inside]
+        numbers += [_numbers(stat.S_IFREG | 0o400, file.size, file.mtime_s, file.etag) for file in inside]
     folder_numbers = [_numbers(stat.S_IFDIR | 0o700, 0, 0.0, "")] * len(folders)
     return Batch(_rows(folders, folder_numbers), _rows(names, numbers), np.array(counts, np.int64), [], [], [])
 

@@ -71,11 +71,10 @@ def _write_pod(given: CapacityFile, plan: CapacityPlan, file: Path, path: Path) 
 
 def _measured(plan: CapacityPlan, dataset: str, pod: str | None) -> Iterator[CapacityFigure]:
     """Yield what a dataset brought and kept, and how long each storage of a pod takes that."""
-    from podwright.cli.commands.data.scan import open_store
-    from podwright.data.catalog.growth import growth
+    from podwright import catalog
     from podwright.design.predict.capacity import CapacityFigure, fill_days, si
 
-    seen = growth(open_store(), dataset)
+    seen = catalog().growth(dataset)
     how = f"median of {seen.days} days on which files of {dataset} were written"
     yield CapacityFigure("dataset", "bytes_per_day", seen.bytes_per_day, "B", how)
     modelled = plan.get("data", "bytes_per_day")
