@@ -57,7 +57,7 @@ def _without_value(arg: str) -> str:
 
 
 def _save(text: str) -> Path | None:
-    from podwright.runs.files import make_private
+    from podwright.files.whole import make_private
     from podwright.runs.store import default_home
 
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.files.whole import write_whole
 from podwright.runs import Home
-from podwright.runs.files import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.figures import as_number
-from podwright.pilot.protocol import rows_of
+from podwright.files.journal import JournalFile
+from podwright.files.whole import make_private
 from podwright.runs import Home
-from podwright.runs.files import make_private
+from podwright.runs.fields import whole
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -50,7 +51,6 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
     """What was measured: the image's digest, or that of the code where there is no image."""
-    ended_at: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -87,14 +87,26 @@ class Cell:
         """Return what was measured, by its digest; the latest where it changed meanwhile."""
         return next((trial.version for trial in reversed(self.trials) if trial.counts), "")
 
-    @property
-    def ended_at(self) -> float | None:
-        """Return when its last run ended."""
-        return max((trial.ended_at for trial in self.trials if trial.ended_at), default=None)
-
     def values(self, metric: str) -> list[float]:
         """Return the samples of a metric."""
         return [trial.values[metric] for trial in self.trials if trial.counts and metric in trial.values]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench run` lists it."""
+        samples = self.values("duration_s")
+        return {
+            "workload": self.key.workload,
+            "target": self.key.target,
+            "runtime": self.key.runtime,
+            "size": self.key.size,
+            "n": len(samples),
+            "median_s": median(samples) if samples else None,
+            "interval": median_interval(samples),
+            "image": self.key.image or None,
+            "failed": self.failed,
+            "runs": self.runs,
+            "version": self.version or None,
+        }
 
     def metrics(self) -> list[str]:
         """Return what it has samples of."""
@@ -110,46 +122,37 @@ class SuiteFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.journal = JournalFile(path / "journal.jsonl")
+        """Says what was run."""
 
     @property
     def name(self) -> str:
         """Return the suite's name."""
         return self.path.name
 
-    @property
-    def journal(self) -> Path:
-        """Return the file that says what was run."""
-        return self.path / "journal.jsonl"
-
     def note(self, kind: str, **fields: Any) -> None:
         """Append a line to the journal and wait until it is on disk: what it says is never done twice."""
-        line = json.dumps({"t": round(time.time(), 3), "k": kind, **fields}).encode() + b"\n"
         try:
             make_private(self.path)
-            file = os.open(self.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, line)
-                os.fsync(file)
-            finally:
-                os.close(file)
+            self.journal.append({"t": round(time.time(), 3), "k": kind, **fields})
         except OSError as error:
             raise home_refusal(self.path, error) from None
 
     def trials(self) -> list[Trial]:
         """Return what was asked for, in that order, with what came of it."""
-        rows = list(rows_of(str(self.journal)))
+        rows = self.journal.rows()
         ends = {row.get("run"): row for row in rows if row.get("k") == "done"}
         return [_trial(row, ends.get(row.get("run"), {})) for row in rows if row.get("k") == "asked"]
 
     def round(self) -> int:
         """Return the number of the newest round, 0 before the first."""
-        rows = list(rows_of(str(self.journal)))
+        rows = self.journal.rows()
         return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
 
     @property
     def file(self) -> str:
         """Return the suite's file as it was named when it was last run."""
-        rows = list(rows_of(str(self.journal)))
+        rows = self.journal.rows()
         return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
 
     def cells(self, number: int | None = None) -> list[Cell]:
@@ -163,9 +166,7 @@ class SuiteFolder:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return 0
-    return value
+    return whole(value) or 0
 
 
 def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
@@ -182,42 +183,26 @@ def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
         state=str(end.get("state") or ""),
         values={name: value for name, value in numbers.items() if value is not None},
         version=str(end.get("version") or ""),
-        ended_at=as_number(end.get("t")),
     )
-
-
-def key_json(key: CellKey) -> dict[str, Any]:
-    """Return a cell's key as the journal has it."""
-    return asdict(key)
-
-
-def suites_path(home: Home) -> Path:
-    """Return where suites lie."""
-    return home.path / "suites"
-
-
-def known_suites(home: Home) -> list[str]:
-    """Return the names of the suites that were run."""
-    return sorted(path.parent.name for path in suites_path(home).glob("*/journal.jsonl"))
 
 
 def suite_folder(home: Home, name: str) -> SuiteFolder:
     """Return the folder of a suite of this name, whether it was ever run or not."""
     if _NAME.fullmatch(name) is None:
         raise _unknown(home, name)
-    return SuiteFolder(suites_path(home) / name)
+    return SuiteFolder(home.path / "suites" / name)
 
 
 def known_suite(home: Home, name: str) -> SuiteFolder:
     """Return the folder of a suite that was run."""
     folder = suite_folder(home, name)
-    if not folder.journal.exists():
+    if not folder.journal.path.exists():
         raise _unknown(home, name)
     return folder
 
 
 def _unknown(home: Home, name: str) -> Refusal:
-    names = known_suites(home)
+    names = sorted(path.parent.name for path in home.path.glob("suites/*/journal.jsonl"))
     hint = "run one with `podwright bench run SUITE.yaml`"
     if names:
         hint = f"suites here: {', '.join(names)}"

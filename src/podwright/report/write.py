@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from podwright.files.whole import write_whole
 from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
-from podwright.runs.files import write_whole
 
 
 def write_run_report(folder: Path) -> Path:

@@ -6,11 +6,13 @@ import heapq
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from podwright.files.untrusted import open_untrusted, read_untrusted
 from podwright.pilot.protocol import (
     PROGRESS,
     parse_lines,
@@ -22,7 +24,6 @@ from podwright.pilot.protocol import (
 )
 from podwright.runs import fields
 from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
-from podwright.runs.files import open_untrusted, read_untrusted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
@@ -30,6 +31,9 @@ from podwright.spec.problems import Refusal, refuse
 
 Row = TypeVar("Row")
 Kind = TypeVar("Kind", bound=Event)
+
+POD_FILE = Path("spec", "pod.yaml")
+"""The run's own copy of its pod; the points of a matrix have their parent's."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,16 @@ class RunFolder:
         if has_lines(self.record_path):
             return of_lines(self.record_path)
         return of_events(self.events())
+
+    def saved_bytes(self) -> int:
+        """Return how much of the run is saved here: results and checkpoints."""
+        size = 0
+        for name in ("results", "checkpoints"):
+            for parent, _, files in os.walk(self.path / name):
+                for file in files:
+                    with suppress(OSError):
+                        size += Path(parent, file).lstat().st_size
+        return size
 
     def log_files(self) -> list[tuple[int, Path]]:
         """Return (node, merged log) in the order of writing; an older half comes before the newer."""

@@ -26,7 +26,7 @@ from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, put_row
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import layout_of
 from podwright.data.tree.walk_folders import ACL
-from podwright.runs.files import write_whole
+from podwright.files.whole import write_whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

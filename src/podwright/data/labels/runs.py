@@ -15,7 +15,7 @@ from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.rank import RESULTS
 from podwright.data.launcher import Start, StartedRun
 from podwright.data.policies.agents import succeeded
-from podwright.runs.files import open_untrusted
+from podwright.files.untrusted import open_untrusted
 from podwright.spec.loader import workload_of
 from podwright.spec.problems import refuse
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from podwright.data.catalog import schema
 from podwright.data.tree.paths import as_json, path_bytes
-from podwright.runs.files import write_whole
+from podwright.files.whole import write_whole
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:

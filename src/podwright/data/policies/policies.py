@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from podwright.data.policies import transfer
 from podwright.data.policies.actions import ACTIONS, Work
 from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag
-from podwright.runs.locks import try_lock
+from podwright.files.locks import only
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -265,12 +265,9 @@ def _show_first(folder: PolicyFolder, waiting: Sequence[Match]) -> None:
         folder.change(state="review")
 
 
-@contextmanager
-def _alone(folder: PolicyFolder, name: str) -> Iterator[None]:
-    with try_lock(folder.lock) as alone:
-        if not alone:
-            raise refuse(f"{name} is run by another command", hint="wait for it, or pause it", exit_code=1)
-        yield
+def _alone(folder: PolicyFolder, name: str) -> AbstractContextManager[None]:
+    refusal = refuse(f"{name} is run by another command", hint="wait for it, or pause it", exit_code=1)
+    return only(folder.lock, refusal)
 
 
 def _folder_of(entry: JournalEntry) -> bytes:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from podwright.files.whole import whole_path
 from podwright.lab import caches
 from podwright.lab.base import Say
 from podwright.spec.problems import refuse
@@ -147,15 +148,13 @@ def build(folder: Path, say: Say, progress: Progress) -> None:
     """Build all programs into a folder, which appears only when it is complete."""
     go = _go()
     say("build", f"Kubernetes {version()} from source, once: 8 to 20 minutes on 2 cores, 1.5 GB to fetch")
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    (unfinished / "manifests").mkdir(parents=True)
     own = cache_root() / "go"
-    _compile(go, SOURCES, unfinished, (*_OWN_MAINS, "tool"), own, progress)
-    _compile(go, _NEWER, unfinished, ("tool",), own, progress)
-    _copy_manifests(go, SOURCES, _MANIFESTS, unfinished / "manifests", own)
-    _copy_manifests(go, _NEWER, _NEWER_MANIFESTS, unfinished / "manifests", own)
-    unfinished.rename(folder)
+    with whole_path(folder) as part:
+        (part / "manifests").mkdir(parents=True)
+        _compile(go, SOURCES, part, (*_OWN_MAINS, "tool"), own, progress)
+        _compile(go, _NEWER, part, ("tool",), own, progress)
+        _copy_manifests(go, SOURCES, _MANIFESTS, part / "manifests", own)
+        _copy_manifests(go, _NEWER, _NEWER_MANIFESTS, part / "manifests", own)
     if own.exists():
         _run([go, "clean", "-modcache"], SOURCES, own)
         shutil.rmtree(own)

@@ -100,8 +100,8 @@ def _newest(record_path: Path) -> Iterable[Path]:
 
 def _rows_of(path: Path, from_end: bool) -> Iterator[object]:
     """Yield the rows at the beginning or at the end of a file."""
+    from podwright.files.untrusted import open_untrusted
     from podwright.pilot.protocol import parse_line
-    from podwright.runs.files import open_untrusted
 
     try:
         with open_untrusted(path.parent, path.name) as file:

@@ -319,9 +319,9 @@ def play(
 def _make_known(pod: Pod) -> None:
     """Make the pod known with what was filled in, so that runs find their way."""
     from podwright.bringup.apply.known_pods import known_text
+    from podwright.files.whole import write_whole
     from podwright.launch import pods
     from podwright.runs import Home
-    from podwright.runs.files import write_whole
 
     home = Home.open()
     pods.folder(home).mkdir(mode=0o700, exist_ok=True)
