@@ -9,23 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from podwright.data.catalog.scan import Scanned
     from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
+    from podwright.data.labels.statistics import Statistics
     from podwright.data.launcher import Launcher, StartedRun
     from podwright.data.policies.folder import Policy
     from podwright.data.policies.policies import Policies, PolicyReport
     from podwright.data.progress import Advance, Progress
-    from podwright.data.results import DatasetFacts, SelectionFiles
+    from podwright.data.results import CatalogListing, DatasetFacts, Found, SelectionFiles
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
 
 _HOMES = {
+    "catalog.scan": "Scanned",
     "front_door": "Catalog FindRequest ScanRequest ShowRequest StatsRequest",
+    "labels.statistics": "Statistics",
     "launcher": "Launcher StartedRun",
     "policies.folder": "Policy",
     "policies.policies": "Policies PolicyReport",
     "progress": "Progress Advance",
-    "results": "DatasetFacts SelectionFiles",
+    "results": "CatalogListing DatasetFacts Found SelectionFiles",
     "selecting.select": "Choice",
     "selecting.selections": "Selection",
     "tree.layouts": "FileRole Layout TypedColumn",
@@ -35,10 +39,12 @@ _HOMES = {
 __all__ = [
     "Advance",
     "Catalog",
+    "CatalogListing",
     "Choice",
     "DatasetFacts",
     "FileRole",
     "FindRequest",
+    "Found",
     "Launcher",
     "Layout",
     "Policies",
@@ -46,10 +52,12 @@ __all__ = [
     "PolicyReport",
     "Progress",
     "ScanRequest",
+    "Scanned",
     "Selection",
     "SelectionFiles",
     "ShowRequest",
     "StartedRun",
+    "Statistics",
     "StatsRequest",
     "TypedColumn",
 ]

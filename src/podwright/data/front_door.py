@@ -159,9 +159,7 @@ class Catalog:
         finally:
             watch.close()
 
-    def open(
-        self, dataset: str, catalog: str | None = None
-    ) -> AbstractContextManager[Dataset] | AbstractContextManager[PublishedDataset]:
+    def open(self, dataset: str, catalog: str | None = None) -> AbstractContextManager[Dataset | PublishedDataset]:
         """Open a dataset for reading: one generation of it, whatever is published meanwhile."""
         if catalog is None:
             from podwright.data.catalog.dataset import open_dataset

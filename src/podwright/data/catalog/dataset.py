@@ -49,8 +49,8 @@ class Match(BelowRoot):
 
     def as_json(self) -> dict[str, Any]:
         """Return the file as `data find` has it."""
-        known = {"size": self.size, "mtime": iso(self.mtime_ns / 1e9), "owner": self.owner, "mode": f"{self.mode:04o}"}
-        return {**as_json(self.path, self.raw), **known, **self.values}
+        facts = {"size": self.size, "mtime": iso(self.mtime_ns / 1e9), "owner": self.owner, "mode": f"{self.mode:04o}"}
+        return {**as_json(self.path, self.raw), **facts, **self.values}
 
 
 class Filtered:
@@ -114,14 +114,14 @@ class Dataset(Filtered):
         """Yield the files that a condition chooses, in the order of the dataset."""
         names = [column.name for column in self.layout.columns]
         for part in self._parts:
-            given = 0
+            count = 0
             for row in part.find(condition, names, limit):
-                given += 1
+                count += 1
                 raw = path_bytes(*row[1:5])
                 size, mtime_ns, owner, mode, *values = row[5:]
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
             if limit is not None:
-                limit -= given
+                limit -= count
 
     def statistics(self) -> Statistics:
         """Return what the counted labels hold."""
@@ -164,7 +164,7 @@ class Dataset(Filtered):
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
         if not self.classes:
             return [], np.zeros((0, 0))
-        columns = [schema.class_column(place) for place in range(len(self.classes))]
+        columns = [schema.class_column(index) for index in range(len(self.classes))]
         query = f"SELECT file, {', '.join(columns)} FROM label WHERE why IS NULL"
         table = self.connection.execute(query).fetchnumpy()
         pixels = np.stack([np.asarray(table[column], dtype=float) for column in columns], axis=1)

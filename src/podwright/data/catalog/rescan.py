@@ -33,13 +33,13 @@ def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, t
     renamed; a file that was written over in place leaves its folder as it was.
     """
     started = time.monotonic()
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         with open_dataset(store, dataset) as opened:
             root, layout = opened.root_bytes, opened.layout
             folders = _folders(opened.connection)
         looked_at = set(_touched(root, folders) if changed is None else changed)
         work = _Rescan(store.file(dataset, store.generation(dataset)), root, folders, (looked_at, set(trees)))
-        return Scan(store, Path(os.fsdecode(root)), dataset, part, started).run(layout, work.fill)
+        return Scan(store, Path(os.fsdecode(root)), dataset, draft, started).run(layout, work.fill)
 
 
 def _folders(connection: DuckDBPyConnection) -> Folders:
@@ -87,10 +87,10 @@ class _Rescan:
 
     def fill(self, connection: DuckDBPyConnection, staging: Staging) -> None:
         """Go through what changed, then take the rest over."""
-        known = frozenset(self._folders.keys() - self._gone)
+        unchanged = frozenset(self._folders.keys() - self._gone)
         rest = sorted(self._changed - self._gone)
         while rest:
-            batch = walk_some(self._root, rest, ENTRIES, known)
+            batch = walk_some(self._root, rest, ENTRIES, unchanged)
             staging.take(batch)
             rest = batch.rest
         staging.write()

@@ -18,7 +18,7 @@ from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import PLAIN, Layout, layout_named, layouts
 from podwright.data.tree.paths import shown
-from podwright.data.tree.remote import Address, check_address, walk_address
+from podwright.data.tree.remote import check_address, walk_address
 from podwright.data.tree.walk import walk
 from podwright.spec.problems import refuse
 
@@ -84,8 +84,8 @@ def scan(
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     given_layout = layout_named(layout) if layout else None
-    with store.writing(dataset) as part:
-        if isinstance(source, Address):
+    with store.writing(dataset) as draft:
+        if isinstance(source, str):
             batches = walk_address(source)
         else:
             batches = walk(os.fsencode(source), len(os.sched_getaffinity(0)))
@@ -97,7 +97,7 @@ def scan(
                 progress(Advance("scan", files))
                 staging.take(batch)
 
-        return Scan(store, source, dataset, part, started).run(given_layout, fill)
+        return Scan(store, source, dataset, draft, started).run(given_layout, fill)
 
 
 def _root(root: Path) -> Path:
@@ -114,16 +114,16 @@ Fill = Callable[["DuckDBPyConnection", Staging], None]
 class Scan:
     """One scan, from what fills the staging to the published generation."""
 
-    def __init__(self, store: Store, root: Path | Address, dataset: str, part: Path, started: float) -> None:
-        self.store, self.root, self.dataset, self.part = store, root, dataset, part
+    def __init__(self, store: Store, root: Path | str, dataset: str, draft: Path, started: float) -> None:
+        self.store, self.root, self.dataset, self.draft = store, root, dataset, draft
         self.started = started
         self.before = store.generation(dataset)
 
     def run(self, given_layout: Layout | None, fill: Fill) -> Scanned:
         """Stage, sort, carry over what is known, and publish where something changed."""
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
-        with self.store.building(self.part) as connection:
-            staging = Staging(connection, self.part / "staging.duckdb")
+        with self.store.building(self.draft) as connection:
+            staging = Staging(connection, self.draft / "staging.duckdb")
             fill(connection, staging)
             staging.finish()
             layout = given_layout or _recognised(connection)
@@ -139,7 +139,7 @@ class Scan:
                 bitmaps.build(connection, layout, len(classes))
         if not changed and self.before:
             return scanned
-        self.store.publish(self.dataset, self.part)
+        self.store.publish(self.dataset, self.draft)
         return scanned
 
     def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:

@@ -76,26 +76,26 @@ def _only_enter(acl: bytes, need: int) -> bytes:
 Audience = frozenset[Gate]
 
 
-def share(part: Path) -> None:
+def share(draft: Path) -> None:
     """Write the files for others beside the owner's file of a generation that is not published yet."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
         connection.execute("SET enable_progress_bar = false")
-        connection.execute(f"ATTACH '{literal(part / FILE)}' AS own (READ_ONLY)")
+        connection.execute(f"ATTACH '{literal(draft / FILE)}' AS own (READ_ONLY)")
         root = bytes.fromhex(meta_of(connection, "own.")["root_bytes"])
         allowed = audiences(connection, root)
         _number_folders(connection, allowed)
         note_guarded(connection, root)
         rows, base, first = [], 0, 0
         for number, audience in enumerate(dict.fromkeys(allowed.values())):
-            path = _place(part / str(number), audience)
+            path = _place(draft / str(number), audience)
             files, folders = _write(connection, path, number, (base, first), _readers(audience))
             base, first = base + files, first + folders
-            _hand_over(part / str(number), path, audience)
-            rows.append({"path": str(path.relative_to(part)), **seal(path)})
-    part.chmod(0o755)
-    write_whole(part / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
+            _hand_over(draft / str(number), path, audience)
+            rows.append({"path": str(path.relative_to(draft)), **seal(path)})
+    draft.chmod(0o755)
+    write_whole(draft / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
 
 
 def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
@@ -235,9 +235,9 @@ def _hand_over(folder: Path, path: Path, audience: Audience) -> None:
         os.chown(path, gates[-1].uid, gates[-1].gid)
         path.chmod(gates[-1].bits << 2)
     for depth in range(len(gates), 0, -1):
-        gate, place = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
-        os.chown(place, gate.uid, gate.gid)
-        place.chmod(gate.bits)
+        gate, path = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
+        os.chown(path, gate.uid, gate.gid)
+        path.chmod(gate.bits)
         if gate.acl:
-            os.setxattr(place, ACL, gate.acl)
+            os.setxattr(path, ACL, gate.acl)
     folder.chmod(stat.S_IRWXU | 0o011)

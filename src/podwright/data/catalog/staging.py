@@ -44,8 +44,8 @@ class Staging:
         self.unread += batch.unread
         places = np.arange(self._folders, self._folders + len(batch.folders))
         acls: list[bytes | None] = [None] * len(places)
-        for place, entries in batch.acls:
-            acls[place] = entries
+        for index, entries in batch.acls:
+            acls[index] = entries
         self._tables["folder"].append(_table(batch.folders, places, pa.array(acls, pa.binary())))
         of_files = np.repeat(places, batch.counts)
         self._tables["file"].append(_table(batch.files, of_files, pa.nulls(len(of_files), pa.binary())))
@@ -93,8 +93,8 @@ class Staging:
         if self._has_database:
             query = " UNION ".join(f"SELECT {column} FROM staged_{name}" for name in _TABLES)
             return [number for (number,) in self._connection.execute(query).fetchall()]
-        held = [table[column] for table in chain.from_iterable(self._tables.values())]
-        return sorted(set(chain.from_iterable(part.unique().to_pylist() for part in held)))
+        columns = [table[column] for table in chain.from_iterable(self._tables.values())]
+        return sorted(set(chain.from_iterable(column.unique().to_pylist() for column in columns)))
 
     def _show(self, view: str, rows: pa.Table | DuckDBPyRelation) -> None:
         self._connection.register(view, rows)

@@ -65,9 +65,9 @@ def literal(value: object) -> str:
     return "'" + "".join(_ESCAPED.get(char, char) for char in str(value)) + "'"
 
 
-def class_name(place: int) -> str:
+def class_name(index: int) -> str:
     """Return the column of a class."""
-    return f"_c{place}"
+    return f"_c{index}"
 
 
 def pointer_statement() -> str:
@@ -98,7 +98,7 @@ def columns_of(dialect: Dialect, layout: Layout, classes: int) -> list[tuple[str
     kinds = {"text": dialect.few_values.format("Nullable(String)"), "whole": "Nullable(Int64)"}
     columns += [(column.name, kinds[column.kind]) for column in layout.columns]
     columns += [("_counted", "UInt8"), ("_why", "Nullable(String)"), ("_unknown", "Nullable(UInt64)")]
-    columns += [(class_name(place), "Nullable(UInt64)") for place in range(classes)]
+    columns += [(class_name(index), "Nullable(UInt64)") for index in range(classes)]
     # No Nested: its name with a dot would have to be quoted otherwise from version to version.
     columns += [("_tags", "Array(String)"), ("_values", "Array(String)"), ("_numbers", "Array(Nullable(Float64))")]
     return columns
@@ -126,9 +126,9 @@ def view_statement(dialect: Dialect, view: str, table: str, layout: Layout, clas
             columns.append(f"{_column(Field(field, kind, ''))} AS {name(field)}")
     columns.append(f"{dialect.moment.format('_mtime_ns')} AS mtime")
     columns += [name(column.name) for column in layout.columns]
-    for place, label in enumerate(classes):
+    for index, label in enumerate(classes):
         if label not in taken:
-            columns.append(f"{class_name(place)} AS {name(label)}")
+            columns.append(f"{class_name(index)} AS {name(label)}")
     return f"CREATE VIEW {name(view)} AS SELECT {', '.join(columns)} FROM {name(table)}"
 
 

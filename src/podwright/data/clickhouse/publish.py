@@ -76,7 +76,7 @@ def _last_rows(server: ClickHouse) -> dict[str, Publication]:
     return publications
 
 
-def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False) -> Published:
+def publish(store: Store, dataset: str, server: ClickHouse, everything: bool = False) -> Published:
     """Publish the generation of a dataset that this machine has; with `whole` also what not everybody may read."""
     import duckdb
 
@@ -87,7 +87,7 @@ def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False)
             connection.execute("SET enable_progress_bar = false")
             generation = store.generation(dataset)
             connection.execute(f"ATTACH '{path_literal(store.file(dataset, generation))}' AS own (READ_ONLY)")
-            return _Publishing(connection, server, dataset, (generation, whole)).run(spoken)
+            return _Publishing(connection, server, dataset, (generation, everything)).run(spoken)
     except ServerError as error:
         raise server.refusal(error) from None
 
@@ -97,7 +97,7 @@ def withdraw(server: ClickHouse, dataset: str) -> None:
     try:
         last = _last_rows(server)[dataset]
         _point(server, Publication(dataset, last.generation + 1, "", {}))
-        _sweep(server, dataset, kept=0)
+        _sweep(server, dataset, generations=0)
     except ServerError as error:
         raise server.refusal(error) from None
 
@@ -114,10 +114,10 @@ def check_version(server: ClickHouse) -> Dialect:
 
 class _Publishing:
     def __init__(
-        self, connection: DuckDBPyConnection, server: ClickHouse, dataset: str, wanted: tuple[int, bool]
+        self, connection: DuckDBPyConnection, server: ClickHouse, dataset: str, source: tuple[int, bool]
     ) -> None:
         self.connection, self.server, self.dataset = connection, server, dataset
-        self.generation, self.whole = wanted
+        self.generation, self.everything = source
         self.meta = meta_of(connection, "own.")
         self.layout = layout_of(dataset, self.meta["layout"])
 
@@ -143,12 +143,12 @@ class _Publishing:
 
     def _source(self) -> str:
         """Return what tells this generation from any other; tags and labels make one of the same scan."""
-        return f"{self.meta['root_bytes']} {self.meta['scanned_at']} {self.generation} {self.whole}"
+        return f"{self.meta['root_bytes']} {self.meta['scanned_at']} {self.generation} {self.everything}"
 
     def _choose(self) -> None:
         """Make the table `chosen`: which rows are published, under which numbers, and whether with their content."""
         folders, readable = "SELECT id FROM own.directory", "true"
-        if not self.whole:
+        if not self.everything:
             root = bytes.fromhex(self.meta["root_bytes"])
             if b"://" in root:
                 message = f"{self.meta['root']} does not tell who may read what lies there"
@@ -202,13 +202,13 @@ def _point(server: ClickHouse, published: Publication) -> None:
     server.run(f"INSERT INTO {POINTER} VALUES ({', '.join(map(literal, values))})")
 
 
-def _sweep(server: ClickHouse, dataset: str, kept: int) -> None:
+def _sweep(server: ClickHouse, dataset: str, generations: int) -> None:
     """Drop generations that others have followed, and what commands that were killed have left."""
     of_dataset = f"SELECT rows FROM {POINTER} WHERE dataset = {literal(dataset)}"
     pattern = literal(f"^{dataset.replace('.', '[.]')}[.]g[0-9]+-[0-9a-f]{{8}}$")
     query = f"""SELECT name FROM system.tables WHERE database = {literal(server.address.database)}
         AND (name IN ({of_dataset})
-                AND name NOT IN ({of_dataset} ORDER BY generation DESC, rows DESC LIMIT {kept})
+                AND name NOT IN ({of_dataset} ORDER BY generation DESC, rows DESC LIMIT {generations})
             OR match(name, {pattern}) AND name NOT IN (SELECT rows FROM {POINTER})
                 AND metadata_modification_time < now() - {_ORPHAN_S})"""
     for (table,) in list(server.ask(query)):

@@ -93,7 +93,7 @@ class PublishedDataset(Filtered):
         if not self.classes:
             message = f"the labels of {self.name} were not counted when it was published"
             raise refuse(message, hint=self.how_to_count)
-        columns = [sql.class_name(place) for place in range(len(self.classes))]
+        columns = [sql.class_name(index) for index in range(len(self.classes))]
         sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
         query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
         (row,) = self._values(f"{query} WHERE _counted = 1")
@@ -107,13 +107,13 @@ class PublishedDataset(Filtered):
 
     def per_image(self) -> pa.Table:
         """Return the table of a row for each label and a column for each class, `path` first."""
-        columns = "".join(f", {sql.class_name(place)}" for place in range(len(self.classes)))
+        columns = "".join(f", {sql.class_name(index)}" for index in range(len(self.classes)))
         query = f"""SELECT concat(folder, name){columns} FROM {self._table}
             WHERE _counted = 1 AND _why IS NULL ORDER BY id"""
         rows = list(self._values(query))
         arrays = [pa.array([row[0] for row in rows], pa.string())]
-        for place in range(len(self.classes)):
-            arrays.append(pa.array([row[place + 1] for row in rows], pa.uint64()))
+        for index in range(len(self.classes)):
+            arrays.append(pa.array([row[index + 1] for row in rows], pa.uint64()))
         return pa.table(arrays, names=["path", *self.classes])
 
     @property
@@ -141,7 +141,7 @@ class PublishedDataset(Filtered):
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
         if not self.classes:
             return [], np.zeros((0, 0))
-        columns = ", ".join(sql.class_name(place) for place in range(len(self.classes)))
+        columns = ", ".join(sql.class_name(index) for index in range(len(self.classes)))
         query = f"SELECT id, {columns} FROM {self._table} WHERE _counted = 1 AND _why IS NULL ORDER BY id"
         rows = list(self._values(query))
         pixels = np.array([row[1:] for row in rows], dtype=float).reshape(len(rows), len(self.classes))
@@ -223,12 +223,12 @@ def published_datasets(server: ClickHouse) -> dict[str, Publication]:
 
 def check_published(server: ClickHouse, name: str) -> Publication:
     """Return what is published of a dataset, or refuse a name that there is not."""
-    known = published_datasets(server)
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
+    published = published_datasets(server)
+    if name not in published:
+        close = get_close_matches(name, published, n=1)
         hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --catalog POD"
         raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
-    return known[name]
+    return published[name]
 
 
 @contextmanager

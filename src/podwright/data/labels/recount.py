@@ -42,12 +42,12 @@ def count_labels(
         if elsewhere is not None and dataset.layout.labels != "colours":
             message = f"{name} has no label images, whose pixels nodes could count"
             raise refuse(message, hint=f"podwright data stats {name}", field="--on")
-    with store.writing(name) as part:
+    with store.writing(name) as draft:
         # Within the lock: what is counted must be what is copied.
         with open_dataset(store, name) as dataset:
             work = _Work(dataset, elsewhere)
         if work.files:
-            with store.amending(name, part) as connection:
+            with store.amending(name, draft) as connection:
                 work.write(connection, progress)
     with open_dataset(store, name) as dataset:
         return replace(dataset.statistics(), counted=len(work.files))
@@ -121,9 +121,9 @@ class _Work:
         connection.execute("DROP TABLE IF EXISTS label")
         connection.execute("DELETE FROM class")
         connection.execute(schema.label_table(len(self.classes)))
-        for place, label in enumerate(self.classes):
+        for index, label in enumerate(self.classes):
             colour = f"#{label.colours[0]:06x}" if label.colours else ""
-            connection.execute("INSERT INTO class VALUES (?, ?, ?)", [place, label.name, colour])
+            connection.execute("INSERT INTO class VALUES (?, ?, ?)", [index, label.name, colour])
 
     def _insert(self, connection: DuckDBPyConnection, rows: list[Counted]) -> None:
         columns: dict[str, Any] = {
@@ -131,7 +131,7 @@ class _Work:
             "why": pa.array([row.why or None for row in rows], pa.string()),
             "unknown": pa.array([row.unknown for row in rows], pa.uint64()),
         }
-        for place in range(len(self.classes)):
-            values = [row.counts[place] if row.counts is not None else None for row in rows]
-            columns[schema.class_column(place)] = pa.array(values, pa.uint64())
+        for index in range(len(self.classes)):
+            values = [row.counts[index] if row.counts is not None else None for row in rows]
+            columns[schema.class_column(index)] = pa.array(values, pa.uint64())
         put_rows(connection, "INSERT INTO label", pa.table(columns))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.store import Store
@@ -15,7 +15,7 @@ from podwright.data.policies import agents, transfer
 from podwright.data.policies.checksums import add_checksums
 from podwright.data.policies.curation import curate
 from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
-from podwright.data.policies.tags import parse_tag, put_tags
+from podwright.data.policies.tags import Values, parse_tag, put_tags
 from podwright.files.whole import whole_path, write_whole
 
 if TYPE_CHECKING:
@@ -45,7 +45,12 @@ class Work:
 
 def _tag(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     name, value = parse_tag(work.policy.tag)
-    before = put_tags(work.store, work.policy.dataset, {match.path_bytes: {name: value} for match in batch})
+    yield from _tagged(work, batch, {match.path_bytes: {name: value} for match in batch})
+
+
+def _tagged(work: Work, batch: Sequence[Match], tags: Values) -> Iterator[JournalEntry]:
+    """Give files tags; what they had before is what undoing needs."""
+    before = put_tags(work.store, work.policy.dataset, tags)
     for match in batch:
         yield entry_of(match, kept=before.get(match.path_bytes))
 
@@ -65,17 +70,13 @@ def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
         printed = agents.run_workload(work.start, policy.workload, policy.target, work.folder.batch)
     else:
         printed = agents.run_program(policy.program, lines)
-    before = put_tags(work.store, policy.dataset, agents.tags_of(printed, batch))
-    for match in batch:
-        yield entry_of(match, kept=before.get(match.path_bytes))
+    yield from _tagged(work, batch, agents.tags_of(printed, batch))
 
 
 def _curate(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     with open_dataset(work.store, work.policy.dataset) as opened:
         verdicts = {match.path_bytes: verdict.tags() for match, verdict in curate(opened, batch)}
-    before = put_tags(work.store, work.policy.dataset, verdicts)
-    for match in batch:
-        yield entry_of(match, kept=before.get(match.path_bytes))
+    yield from _tagged(work, batch, verdicts)
 
 
 Transfer = Callable[[bytes, bytes, int, int], str]
@@ -152,11 +153,7 @@ def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
 
 
 def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
-    values: dict[bytes, Mapping[str, Any]] = {}
-    for entry in entries:
-        if entry.kept:
-            values[entry.path] = entry.kept
-    put_tags(work.store, work.policy.dataset, values)
+    put_tags(work.store, work.policy.dataset, {entry.path: entry.kept for entry in entries if entry.kept})
 
 
 def _remove_copies(work: Work, entries: Sequence[JournalEntry]) -> None:

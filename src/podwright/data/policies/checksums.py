@@ -30,7 +30,7 @@ def add_checksums(
     `only`: of these, by their paths below the root. A file that is not what the scan saw, or cannot be read, stays
     without: the next scan will see it.
     """
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         files: list[_File] = []
         with open_dataset(store, dataset) as opened:
             for number, path, size, mtime_ns in opened.connection.execute(_MISSING).fetchall():
@@ -42,7 +42,7 @@ def add_checksums(
                 sums[number] = digest
             progress(Advance("checksums", done, len(files)))
         if sums:
-            with store.amending(dataset, part) as connection:
+            with store.amending(dataset, draft) as connection:
                 put_rows(
                     connection,
                     "CREATE TEMP TABLE summed AS",

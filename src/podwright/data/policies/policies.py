@@ -239,8 +239,8 @@ def _check_action(policy: Policy) -> None:
         message = f'"{policy.action}" is nothing that a policy does'
         raise refuse(message, hint=f"actions are {', '.join(ACTIONS)}", field="--do")
     for name in action.needs:
-        if not any(getattr(policy, part) for part in name.split(" or ")):
-            options = " or ".join(f"--{part}" for part in name.split(" or "))
+        if not any(getattr(policy, field) for field in name.split(" or ")):
+            options = " or ".join(f"--{field}" for field in name.split(" or "))
             raise refuse(f"{policy.action} needs {options}", field="--do")
     if policy.tag:
         parse_tag(policy.tag)

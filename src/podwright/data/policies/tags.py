@@ -55,7 +55,7 @@ def put_tags(store: Store, dataset: str, values: Values) -> Values:
         rows += [(path, name, value) for name, value in tags.items()]
     if not rows:
         return {}
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         with open_dataset(store, dataset) as opened:
             check_free(opened, {name for _, name, _ in rows})
         table = pa.table(
@@ -66,7 +66,7 @@ def put_tags(store: Store, dataset: str, values: Values) -> Values:
                 "value": pa.array([value for _, _, value in rows], pa.string()),
             }
         )
-        with store.amending(dataset, part) as connection:
+        with store.amending(dataset, draft) as connection:
             put_rows(connection, "CREATE TEMP TABLE given AS", table)
             connection.execute(_ASKED)
             earlier = connection.execute(_EARLIER).fetchall()
@@ -88,7 +88,7 @@ _EARLIER = """SELECT a.path, a.name, t.value FROM asked a
 
 def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> int:
     """Give a tag to all files that a filter chooses, or take it away; return how many they are."""
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         # Within the lock: what is chosen must be what is copied.
         with open_dataset(store, dataset) as opened:
             check_free(opened, [name])
@@ -97,7 +97,7 @@ def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> 
             rows = opened.connection.execute(query, list(condition.values)).fetchall()
         if not rows:
             return 0
-        with store.amending(dataset, part) as connection:
+        with store.amending(dataset, draft) as connection:
             put_rows(connection, "CREATE TEMP TABLE chosen AS", pa.table({"file": [row[0] for row in rows]}))
             connection.execute("DELETE FROM tag WHERE name = ? AND file IN (SELECT file FROM chosen)", [name])
             if value:

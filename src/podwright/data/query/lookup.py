@@ -51,15 +51,15 @@ class Candidates:
 class _Span:
     """A block of rows in the order of their numbers: the part it lies in, and its place there."""
 
-    part: int
-    place: int
+    chunk: int
+    row_id: int
     least: int
     most: int
 
     @property
     def key(self) -> tuple[int, int]:
         """Return what tells it from any other."""
-        return self.part, self.place
+        return self.chunk, self.row_id
 
 
 class Lookup:
@@ -102,7 +102,7 @@ class Lookup:
 
     def facet(self, field: str) -> dict[str, int]:
         """Return how many files have each value of a field; of one with too many values, none."""
-        return {value: count for (of, value), count in self._counts.items() if of == field}
+        return {value: files for of, value, files, _ in self._heads if of == field and value is not None}
 
     @cached_property
     def _heads(self) -> list[tuple[str, str | None, int, int]]:
@@ -110,15 +110,11 @@ class Lookup:
         return self._connection.execute(query).fetchall()
 
     @cached_property
-    def _counts(self) -> dict[tuple[str, str], int]:
-        return {(field, value): files for field, value, files, _ in self._heads if value is not None}
-
-    @cached_property
     def _values(self) -> dict[str, dict[str | None, int]]:
         """Return the place of each bitmap in its table, by field and value."""
         every: dict[str, dict[str | None, int]] = {}
-        for field, value, _, place in self._heads:
-            every.setdefault(field, {})[value] = place
+        for field, value, _, row_id in self._heads:
+            every.setdefault(field, {})[value] = row_id
         return every
 
     @cached_property
@@ -129,22 +125,22 @@ class Lookup:
             every.setdefault(field, []).append(_Span(*facts))
         return every
 
-    def _bitmap(self, place: int) -> BitMap:
-        return self._sets("bitmap", "rows", [place], self._bitmaps)[0]
+    def _bitmap(self, row_id: int) -> BitMap:
+        return self._sets("bitmap", "rows", [row_id], self._bitmaps)[0]
 
-    def _sets(self, table: str, column: str, places: list[int], kept: dict[int, BitMap]) -> list[BitMap]:
+    def _sets(self, table: str, column: str, row_ids: list[int], cache: dict[int, BitMap]) -> list[BitMap]:
         """Return the sets at these places of a table."""
-        sets = {place: kept[place] for place in places if place in kept}
-        missing = [place for place in places if place not in sets]
+        sets = {row_id: cache[row_id] for row_id in row_ids if row_id in cache}
+        missing = [row_id for row_id in row_ids if row_id not in sets]
         for start in range(0, len(missing), _AT_ONCE):
             query = " UNION ALL ".join(
-                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {place}"
-                for place in missing[start : start + _AT_ONCE]
+                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {row_id}"
+                for row_id in missing[start : start + _AT_ONCE]
             )
-            for place, blob in self._connection.execute(query).fetchall():
-                _make_room(kept)
-                sets[place] = kept[place] = BitMap.deserialize(bytes(blob))
-        return [sets[place] for place in places]
+            for row_id, blob in self._connection.execute(query).fetchall():
+                _make_room(cache)
+                sets[row_id] = cache[row_id] = BitMap.deserialize(bytes(blob))
+        return [sets[row_id] for row_id in row_ids]
 
     def _few(self, test: Test, kind: Callable[[str], Any] = str) -> Candidates | None:
         """Answer for a field that has a bitmap for each value."""
@@ -162,10 +158,10 @@ class Lookup:
             rows = self._bitmap(row_ids[None]) - rows
         return Candidates(rows)
 
-    def _united(self, places: list[int]) -> BitMap:
-        if len(places) == 1:
-            return self._bitmap(places[0])
-        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", places, self._bitmaps))
+    def _united(self, row_ids: list[int]) -> BitMap:
+        if len(row_ids) == 1:
+            return self._bitmap(row_ids[0])
+        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", row_ids, self._bitmaps))
 
     def text(self, test: Test) -> Candidates | None:
         """Answer for a text: by its bitmaps, or for paths by their trigrams."""
@@ -211,12 +207,12 @@ class Lookup:
         return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
 
     def _between(self, name: str, least: int, most: int) -> BitMap:
-        asked = (name, least, most)
-        if asked not in self._ranges:
+        key = (name, least, most)
+        if key not in self._ranges:
             _make_room(self._ranges)
             spans = [span for span in self._spans[name][:-1] if span.least <= most and least <= span.most]
-            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(spans, least, most))
-        return self._ranges[asked]
+            self._ranges[key] = BitMap.union(BitMap(), *self._parts(spans, least, most))
+        return self._ranges[key]
 
     def _parts(self, spans: list[_Span], least: int, most: int) -> Iterator[BitMap]:
         for span, within in self._read(spans):
@@ -233,15 +229,15 @@ class Lookup:
         if not spans:
             return
         of_key = {span.key: span for span in spans}
-        places: dict[int, list[str]] = {}
-        for part, place in of_key:
-            places.setdefault(part, []).append(str(place))
+        row_ids: dict[int, list[str]] = {}
+        for chunk, row_id in of_key:
+            row_ids.setdefault(chunk, []).append(str(row_id))
         query = " UNION ALL ".join(
-            f"SELECT {part}, rowid, rows FROM {self._alias}.{blocks_table(part)} WHERE rowid IN ({', '.join(inside)})"
-            for part, inside in places.items()
+            f"SELECT {chunk}, rowid, rows FROM {self._alias}.{blocks_table(chunk)} WHERE rowid IN ({', '.join(inside)})"
+            for chunk, inside in row_ids.items()
         )
-        for part, place, blob in self._connection.execute(query).fetchall():
-            yield of_key[part, place], BitMap.deserialize(bytes(blob))
+        for chunk, row_id, blob in self._connection.execute(query).fetchall():
+            yield of_key[chunk, row_id], BitMap.deserialize(bytes(blob))
 
     def _known(self, name: str) -> BitMap:
         """Return all rows that have a number of this field."""
@@ -253,7 +249,7 @@ class Lookup:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
         if span.key not in self._blocks:
             _make_room(self._blocks)
-            query = f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = {span.place}"
+            query = f"SELECT above FROM {self._alias}.{blocks_table(span.chunk)} WHERE rowid = {span.row_id}"
             ((blob,),) = self._connection.execute(query).fetchall()
             above = np.frombuffer(bytes(blob), np.min_scalar_type(span.most - span.least))
             order = np.argsort(above, kind="stable")
@@ -262,13 +258,13 @@ class Lookup:
 
     def count(self, test: Test) -> Candidates | None:
         """Answer for the pixels of a class: exactly whether there are any, else with those that have some."""
-        place = int(test.field.source.removeprefix("l.c"))
-        values = self._values.get(class_field(place))
+        index = int(test.field.source.removeprefix("l.c"))
+        values = self._values.get(class_field(index))
         if values is None:
             return None
         sign, value = test.operator, test.value
         assert isinstance(value, int)
-        present = self._united([place for name, place in values.items() if name is not None])
+        present = self._united([row_id for name, row_id in values.items() if name is not None])
         if (sign, value) in _SOME:
             return Candidates(present)
         if (sign, value) in _NONE:
@@ -314,7 +310,7 @@ _READERS: dict[str, Callable[[Lookup, Test], Candidates | None]] = {
 }
 
 
-def _make_room(kept: dict[Any, Any]) -> None:
+def _make_room(cache: dict[Any, Any]) -> None:
     """Let go of what was read first where too much is kept."""
-    while len(kept) >= _MAX_KEPT:
-        del kept[next(iter(kept))]
+    while len(cache) >= _MAX_KEPT:
+        del cache[next(iter(cache))]

@@ -145,9 +145,9 @@ class _Copy:
             notes.write(f"{line}\n")
 
     def _fetch(self, row: Row, file: Any, count: Callable[[int], None]) -> None:
-        wanted = SourceFile(row["source"], row["size"], row["etag"] or "")
+        source = SourceFile(row["source"], row["size"], row["etag"] or "")
         try:
-            sha256 = fetch(wanted, self._site, os.environ, file, count)
+            sha256 = fetch(source, self._site, os.environ, file, count)
         except SourceFailed as failure:
             raise _lost(row, str(failure), 2 if failure.final else 3) from None
         if row["sha256"] not in (None, sha256):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from podwright.data.launcher import FindRun, StartedRun
 from podwright.data.selecting import choose
 from podwright.data.selecting.pool import Array, Pool, read_pool
 from podwright.data.selecting.ranking import by_confusion, by_uncertainty
-from podwright.data.selecting.samples import SampleSource
 from podwright.data.selecting.selections import ALL, Selection, Split, check_free, freeze
 from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from podwright.data.selecting.pool import SampleSource
 
 _SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 SAMPLE = "sample"
@@ -73,7 +75,7 @@ def make_selection(
     for split, indices in _dealt(pool, shares, by, choice).items():
         inside = pool.subset(indices)
         pixels = inside.pixels.sum(axis=0)
-        distance = choose.distance(pixels, pool.whole) if pool.classes else None
+        distance = choose.distance(pixels, pool.total) if pool.classes else None
         splits[split] = Split(inside.samples, _rounded(distance), tuple(int(count) for count in pixels))
     selection = Selection(
         name=choice.name,

@@ -66,9 +66,9 @@ def walk(root: bytes, workers: int, entries: int = ENTRIES) -> Iterator[Batch]:
     return chain([first], batches)
 
 
-def walk_some(root: bytes, folders: Sequence[bytes], entries: int, known: frozenset[bytes] = frozenset()) -> Batch:
-    """Go through folders in this process until so many entries were seen; into those that are known it does not go."""
-    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), known))
+def walk_some(root: bytes, folders: Sequence[bytes], entries: int, skipped: frozenset[bytes] = frozenset()) -> Batch:
+    """Go through folders in this process until so many entries were seen, and into none that is skipped."""
+    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), skipped))
 
 
 def _lists() -> bool:

@@ -25,9 +25,7 @@ from podwright.cli.options import AsJson, Sets, complete_target
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data.catalog.scan import Scanned
-    from podwright.data.labels.statistics import Statistics
-    from podwright.data.results import Found
+    from podwright.data import Found, Scanned, Statistics
 
 _BAR = 16
 _NAME_WIDTH = 24

@@ -24,8 +24,7 @@ from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data import DatasetFacts, Selection
-    from podwright.data.results import CatalogListing
+    from podwright.data import CatalogListing, DatasetFacts, Selection
 
 _MAX_VALUES = 8
 _TEXT_WIDTH = 80 - output.WORD_WIDTH
