@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from podwright.data import Catalog, Launcher
+    from podwright.data import Catalog, CatalogLauncher
     from podwright.launch import Run, Session
     from podwright.runs import Record
     from podwright.spec import Pod, Refusal, Workload
@@ -140,10 +140,10 @@ def catalog(session: Session | None = None) -> Catalog:
     from podwright.data import Catalog
     from podwright.runs import Home
 
-    def launcher() -> Launcher:
-        from podwright.launch.catalogs import CatalogLauncher
+    def launcher() -> CatalogLauncher:
+        from podwright.launch.catalogs import SessionLauncher
 
-        return CatalogLauncher(session or _session())
+        return SessionLauncher(session or _session())
 
     home = session.home if session else Home.open()
     return Catalog.of_home(home.path, launcher)

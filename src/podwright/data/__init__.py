@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from podwright.data.catalog.scan import Scanned
     from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.labels.statistics import Statistics
-    from podwright.data.launcher import Launcher, StartedRun
+    from podwright.data.launcher import CatalogLauncher, StartedRun
     from podwright.data.policies.folder import Policy
     from podwright.data.policies.policies import Policies, PolicyReport
     from podwright.data.progress import Advance, Progress
-    from podwright.data.results import CatalogListing, DatasetFacts, Found, SelectionFiles
+    from podwright.data.results import CatalogListing, DatasetColumns, Found, SelectionFiles
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
@@ -25,11 +25,11 @@ _HOMES = {
     "catalog.scan": "Scanned",
     "front_door": "Catalog FindRequest ScanRequest ShowRequest StatsRequest",
     "labels.statistics": "Statistics",
-    "launcher": "Launcher StartedRun",
+    "launcher": "CatalogLauncher StartedRun",
     "policies.folder": "Policy",
     "policies.policies": "Policies PolicyReport",
     "progress": "Progress Advance",
-    "results": "CatalogListing DatasetFacts Found SelectionFiles",
+    "results": "CatalogListing DatasetColumns Found SelectionFiles",
     "selecting.select": "Choice",
     "selecting.selections": "Selection",
     "tree.layouts": "FileRole Layout TypedColumn",
@@ -39,13 +39,13 @@ _HOMES = {
 __all__ = [
     "Advance",
     "Catalog",
+    "CatalogLauncher",
     "CatalogListing",
     "Choice",
-    "DatasetFacts",
+    "DatasetColumns",
     "FileRole",
     "FindRequest",
     "Found",
-    "Launcher",
     "Layout",
     "Policies",
     "Policy",

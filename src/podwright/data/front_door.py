@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from podwright.data.catalog.store import Store, open_store
 from podwright.data.extra import need_packages
-from podwright.data.launcher import Launcher
+from podwright.data.launcher import CatalogLauncher
 from podwright.data.progress import Advance, Progress, unheard
-from podwright.data.results import CatalogListing, DatasetFacts, DatasetSummary, Found, SelectionFiles, Tagged
+from podwright.data.results import CatalogListing, DatasetColumns, DatasetSummary, Found, SelectionFiles, Tagged
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ class ShowRequest:
 class Catalog:
     """The datasets, selections and policies of a home; `launcher` gives what starts runs and knows pods."""
 
-    def __init__(self, store: Store, launcher: Callable[[], Launcher]) -> None:
+    def __init__(self, store: Store, launcher: Callable[[], CatalogLauncher]) -> None:
         self._store, self._launcher = store, launcher
 
     @classmethod
-    def of_home(cls, home: Path, launcher: Callable[[], Launcher]) -> Catalog:
+    def of_home(cls, home: Path, launcher: Callable[[], CatalogLauncher]) -> Catalog:
         """Return the catalog of a home; refuse where the packages that it needs are missing."""
         need_packages()
         return cls(open_store(home), launcher)
@@ -260,12 +260,12 @@ class Catalog:
             datasets.append(DatasetSummary(name, *(entry.meta[key] for key in ("files", "bytes", "layout", "root"))))
         return CatalogListing(datasets, [])
 
-    def show(self, request: ShowRequest) -> DatasetFacts | SelectionFiles:
+    def show(self, request: ShowRequest) -> DatasetColumns | SelectionFiles:
         """Return what the columns of a dataset hold, or the images of a selection's samples."""
         if request.catalog or request.name in self._store.datasets():
             with self.open(request.name, request.catalog) as opened:
                 facets, classes = opened.facets(), opened.classes
-            return DatasetFacts(self._summary(request.name, request.catalog), facets, classes)
+            return DatasetColumns(self._summary(request.name, request.catalog), facets, classes)
         from podwright.data.selecting.links import runs_with
         from podwright.data.selecting.manifests import samples_of
         from podwright.data.selecting.selections import check_split

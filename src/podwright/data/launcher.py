@@ -27,7 +27,7 @@ Start = Callable[["Workload", str], StartedRun]
 FindRun = Callable[[str], StartedRun]
 
 
-class Launcher(Protocol):
+class CatalogLauncher(Protocol):
     """What a catalog asks of launch."""
 
     def start(self, workload: Workload, target: str) -> StartedRun:

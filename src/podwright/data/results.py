@@ -79,7 +79,7 @@ class CatalogListing:
 
 
 @dataclass(frozen=True)
-class DatasetFacts:
+class DatasetColumns:
     """What the columns of a dataset hold."""
 
     summary: DatasetSummary

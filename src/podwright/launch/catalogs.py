@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from podwright.spec import Workload
 
 
-class CatalogLauncher:
+class SessionLauncher:
     """Answers a catalog out of a session."""
 
     def __init__(self, session: Session) -> None:

@@ -24,7 +24,7 @@ from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data import CatalogListing, DatasetFacts, Selection
+    from podwright.data import CatalogListing, DatasetColumns, Selection
 
 _MAX_VALUES = 8
 _TEXT_WIDTH = 80 - output.WORD_WIDTH
@@ -145,13 +145,13 @@ def data_ls_command(
     as_json: AsJson = False,
 ) -> None:
     """List datasets and selections; of a selection the images, of a dataset what its columns hold."""
-    from podwright.data import DatasetFacts, ShowRequest
+    from podwright.data import DatasetColumns, ShowRequest
 
     if name is None:
         listing = open_catalog().ls(catalog)
         return output.print_json(listing.as_json()) if as_json else _print_all(listing)
     answer = open_catalog().show(ShowRequest(name, split, files, runs or as_json, catalog))
-    if isinstance(answer, DatasetFacts):
+    if isinstance(answer, DatasetColumns):
         return output.print_json(answer.as_json()) if as_json else _print_dataset(answer)
     if page:
         from podwright.report.selection import write_selection_page
@@ -189,7 +189,7 @@ def _print_all(listing: CatalogListing) -> None:
     return None
 
 
-def _print_dataset(facts: DatasetFacts) -> None:
+def _print_dataset(facts: DatasetColumns) -> None:
     summary = facts.summary
     sizes = f"{figures.count(summary.files, 'file')}, {figures.size(summary.size_bytes)}"
     lines = {summary.name: f"{sizes}, layout {summary.layout}", "root": summary.root}
