@@ -24,7 +24,7 @@ from podwright.data.selecting.samples import SampleMember, role_case, sample_key
 from podwright.data.tree.layouts import Layout, layout_of
 from podwright.data.tree.paths import BelowRoot, as_json, path_bytes
 from podwright.runs.record import iso
-from podwright.spec.filter_tests import Vocabulary
+from podwright.spec.filter_fields import Vocabulary
 from podwright.spec.filters import parse_filter
 from podwright.spec.problems import refuse
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from podwright.data.tree.layouts import Layout, TypedColumn, sort_columns
-from podwright.spec.filter_tests import Field, Kind, Vocabulary
+from podwright.spec.filter_fields import Field, Kind, Vocabulary
 
 FORMAT = 4
 """Of a generation's file; one of another format is scanned anew."""

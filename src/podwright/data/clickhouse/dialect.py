@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from podwright.data.catalog.schema import FIELDS
 from podwright.data.query.conditions import Condition
 from podwright.data.tree.layouts import Layout, sort_columns
-from podwright.spec.filter_tests import Field, Joint, Test, Tests
+from podwright.spec.filter_fields import Field, FieldTest, FieldTests, Joint
 
 POINTER = "podwright_generations"
 """The table of what is published. A row in it is the switch: an INSERT of one row is atomic in every version."""
@@ -155,7 +155,7 @@ def where_of(condition: Condition) -> str:
     return _where(condition.tests) if condition.tests else "1"
 
 
-def _where(tests: Tests) -> str:
+def _where(tests: FieldTests) -> str:
     if isinstance(tests, Joint):
         return f" {tests.word.upper()} ".join(f"({_where(part)})" for part in tests.parts)
     if tests.field.kind == "tag":
@@ -164,13 +164,13 @@ def _where(tests: Tests) -> str:
     return _compared(_column(tests.field), tests)
 
 
-def _compared(column: str, test: Test) -> str:
+def _compared(column: str, test: FieldTest) -> str:
     if test.operator == "~":
         return f"position({column}, {literal(test.value)}) {'=' if test.negated else '>'} 0"
     return f"{column} {test.operator} {literal(test.value)}"
 
 
-def _tag_compared(test: Test) -> str:
+def _tag_compared(test: FieldTest) -> str:
     """Return the SQL of a tag's test, which is never NULL: a file without the tag does not have the value."""
     index = f"indexOf(_tags, {literal(test.field.name)})"
     if isinstance(test.value, float):

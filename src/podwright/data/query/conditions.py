@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from podwright.spec.filter_tests import Joint, Test, Tests, Vocabulary, tests_of
+from podwright.spec.filter_fields import FieldTest, FieldTests, Joint, Vocabulary, resolve_filter
 from podwright.spec.filters import Filter
 
 
@@ -14,7 +14,7 @@ class Condition:
 
     sql: str
     values: tuple[object, ...] = ()
-    tests: Tests | None = field(default=None, compare=False)
+    tests: FieldTests | None = field(default=None, compare=False)
     """None: all rows."""
 
 
@@ -25,10 +25,10 @@ def condition_of(tree: Filter | None, vocabulary: Vocabulary) -> Condition:
     """Return the condition of a filter; a refusal names what is wrong in its text, all of it at once."""
     if tree is None:
         return EVERYTHING
-    return _compiled(tests_of(tree, vocabulary))
+    return _compiled(resolve_filter(tree, vocabulary))
 
 
-def _compiled(tests: Tests) -> Condition:
+def _compiled(tests: FieldTests) -> Condition:
     if isinstance(tests, Joint):
         parts = [_compiled(part) for part in tests.parts]
         values: tuple[object, ...] = sum((part.values for part in parts), ())
@@ -42,13 +42,13 @@ def _compiled(tests: Tests) -> Condition:
     return Condition(sql, values, tests)
 
 
-def _compared(source: str, test: Test) -> str:
+def _compared(source: str, test: FieldTest) -> str:
     if test.operator == "~":
         return f"contains({source}, ?)"
     return f"{source} {test.operator} ?"
 
 
-def _tag_compared(test: Test) -> str:
+def _tag_compared(test: FieldTest) -> str:
     """Return the SQL of a tag's test, which is never NULL: files without the tag do not have the value either."""
     inner = "SELECT 1 FROM tag t WHERE t.file = f.id AND t.name = ? AND"
     if test.operator == "!=":

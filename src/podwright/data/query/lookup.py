@@ -18,7 +18,7 @@ from pyroaring import BitMap
 from podwright.data.query.bitmaps import bitmap_of, blocks_table, class_field, runs_of, tag_field
 from podwright.data.query.conditions import Condition
 from podwright.data.query.trigrams import BLOCK_ROWS, terms_of
-from podwright.spec.filter_tests import Joint, Test, Tests
+from podwright.spec.filter_fields import FieldTest, FieldTests, Joint
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -82,7 +82,7 @@ class Lookup:
             return Candidates(self._every)
         return self._of(condition.tests)
 
-    def _of(self, tests: Tests) -> Candidates | None:
+    def _of(self, tests: FieldTests) -> Candidates | None:
         if isinstance(tests, Joint):
             return self._joint(tests)
         return _READERS[tests.field.kind](self, tests)
@@ -142,7 +142,7 @@ class Lookup:
                 sets[row_id] = cache[row_id] = BitMap.deserialize(bytes(blob))
         return [sets[row_id] for row_id in row_ids]
 
-    def _few(self, test: Test, kind: Callable[[str], Any] = str) -> Candidates | None:
+    def _few(self, test: FieldTest, kind: Callable[[str], Any] = str) -> Candidates | None:
         """Answer for a field that has a bitmap for each value."""
         row_ids = self._values.get(test.field.name)
         if row_ids is None:
@@ -163,7 +163,7 @@ class Lookup:
             return self._bitmap(row_ids[0])
         return BitMap.union(BitMap(), *self._sets("bitmap", "rows", row_ids, self._bitmaps))
 
-    def text(self, test: Test) -> Candidates | None:
+    def text(self, test: FieldTest) -> Candidates | None:
         """Answer for a text: by its bitmaps, or for paths by their trigrams."""
         if test.field.name not in _PATHS:
             return self._few(test)
@@ -191,11 +191,11 @@ class Lookup:
             rows.add_range(int(start) * BLOCK_ROWS, int(end) * BLOCK_ROWS)
         return Candidates(rows & self._every, exact=False)
 
-    def mode(self, test: Test) -> Candidates | None:
+    def mode(self, test: FieldTest) -> Candidates | None:
         """Answer for the mode, whose values stand as decimal digits."""
         return self._few(test, int)
 
-    def number(self, test: Test) -> Candidates | None:
+    def number(self, test: FieldTest) -> Candidates | None:
         """Answer for a field of numbers: whole blocks, and of those at the edges the rows that fit."""
         spans = self._spans.get(test.field.name)
         if spans is None:
@@ -256,7 +256,7 @@ class Lookup:
             self._blocks[span.key] = above[order], np.asarray(within.to_array(), np.uint32)[order]
         return self._blocks[span.key]
 
-    def count(self, test: Test) -> Candidates | None:
+    def count(self, test: FieldTest) -> Candidates | None:
         """Answer for the pixels of a class: exactly whether there are any, else with those that have some."""
         index = int(test.field.source.removeprefix("l.c"))
         values = self._values.get(class_field(index))
@@ -273,7 +273,7 @@ class Lookup:
             return Candidates(present, exact=False)
         return Candidates(self._bitmap(values[None]), exact=False)
 
-    def tag(self, test: Test) -> Candidates | None:
+    def tag(self, test: FieldTest) -> Candidates | None:
         """Answer for a tag: every file has it or has not, with one value or more."""
         row_ids = self._values.get(tag_field(test.field.name))
         if row_ids is None:
@@ -299,7 +299,7 @@ _RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     ">": lambda value: (value + 1, _MOST),
     ">=": lambda value: (value, _MOST),
 }
-_READERS: dict[str, Callable[[Lookup, Test], Candidates | None]] = {
+_READERS: dict[str, Callable[[Lookup, FieldTest], Candidates | None]] = {
     "text": Lookup.text,
     "whole": Lookup.number,
     "size": Lookup.number,

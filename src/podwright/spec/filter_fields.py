@@ -53,7 +53,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class FieldTest:
     """One field held against a value of its kind; `negated` where its operator has no opposite."""
 
     field: Field
@@ -61,7 +61,7 @@ class Test:
     value: object
     negated: bool = False
 
-    def opposite(self) -> Test:
+    def opposite(self) -> FieldTest:
         """Return the test that fits what this one does not."""
         if self.operator in OPPOSITE and (self.field.kind != "tag" or self.operator in _EQUALITY):
             return replace(self, operator=OPPOSITE[self.operator])
@@ -76,7 +76,7 @@ class Joint:
     parts: tuple[Tests, ...]
 
 
-Tests = Test | Joint
+Tests = FieldTest | Joint
 
 
 def tests_of(tree: Filter, vocabulary: Vocabulary) -> Tests:
@@ -103,7 +103,7 @@ def _of(tree: Filter, vocabulary: Vocabulary, holds: bool, refusals: list[Refusa
     return test if holds else test.opposite()
 
 
-def _test(comparison: Comparison, vocabulary: Vocabulary) -> Test:
+def _test(comparison: Comparison, vocabulary: Vocabulary) -> FieldTest:
     if comparison.name == "class" and "class" not in vocabulary.fields:
         return _class_test(comparison, vocabulary)
     field = vocabulary.fields.get(comparison.name)
@@ -112,10 +112,10 @@ def _test(comparison: Comparison, vocabulary: Vocabulary) -> Test:
     if comparison.operator == "~" and field.kind not in ("text", "tag"):
         hint = f"{field.name} is compared with =, !=, <, <=, > or >="
         raise filter_refusal(comparison.name_at, field.name, "has no parts that `~` could look for", hint)
-    return Test(field, comparison.operator, _READERS[field.kind](comparison))
+    return FieldTest(field, comparison.operator, _READERS[field.kind](comparison))
 
 
-def _class_test(comparison: Comparison, vocabulary: Vocabulary) -> Test:
+def _class_test(comparison: Comparison, vocabulary: Vocabulary) -> FieldTest:
     """Return the test of `class=Car`, which is short for `Car>0`."""
     signs = {"=": ">", "!=": "="}
     sign = signs.get(comparison.operator)
@@ -125,7 +125,7 @@ def _class_test(comparison: Comparison, vocabulary: Vocabulary) -> Test:
     field = vocabulary.fields.get(comparison.value)
     if field is None or field.kind != "count":
         raise _unknown(comparison.value, comparison.value_at, vocabulary, of_classes=True)
-    return Test(field, sign, 0)
+    return FieldTest(field, sign, 0)
 
 
 def _unknown(name: str, at: int, vocabulary: Vocabulary, of_classes: bool = False) -> Refusal:
