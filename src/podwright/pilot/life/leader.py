@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..protocol import EXIT_STOPPED, EXITS, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 from ..system.journal import Journal
+from ..system.links import free_port
 from .attempts import Attempts
 from .checkpoint import CheckpointWatch
 from .lease import MAX_BACK, Leases
-from .links import free_port
 from .member import Member, Members, StageRound, find_hang
 from .workdir import Keeping
 
