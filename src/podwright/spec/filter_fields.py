@@ -73,13 +73,13 @@ class Joint:
     """Tests of which all (`and`) or at least one (`or`) must hold."""
 
     word: str
-    parts: tuple[Tests, ...]
+    parts: tuple[FieldTests, ...]
 
 
-Tests = FieldTest | Joint
+FieldTests = FieldTest | Joint
 
 
-def tests_of(tree: Filter, vocabulary: Vocabulary) -> Tests:
+def resolve_filter(tree: Filter, vocabulary: Vocabulary) -> FieldTests:
     """Return the tests of a filter; a refusal names what is wrong in its text, all of it at once."""
     refusals: list[Refusal] = []
     tests = _of(tree, vocabulary, True, refusals)
@@ -88,7 +88,7 @@ def tests_of(tree: Filter, vocabulary: Vocabulary) -> Tests:
     return tests
 
 
-def _of(tree: Filter, vocabulary: Vocabulary, holds: bool, refusals: list[Refusal]) -> Tests:
+def _of(tree: Filter, vocabulary: Vocabulary, holds: bool, refusals: list[Refusal]) -> FieldTests:
     if isinstance(tree, Negated):
         return _of(tree.part, vocabulary, not holds, refusals)
     if isinstance(tree, Combined):
