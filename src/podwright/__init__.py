@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
+    from podwright.data import Catalog, CatalogLauncher
     from podwright.launch import Run, Session
     from podwright.runs import Record
     from podwright.spec import Pod, Refusal, Workload
@@ -32,6 +33,7 @@ __all__ = [
     "Workload",
     "__version__",
     "call",
+    "catalog",
     "find",
     "list_runs",
     "load",
@@ -131,6 +133,20 @@ def map(
     session = _session()
     started = calls.start_call(session, function, args, on, workload, list(items))
     return (value for _, value in calls.values_as_they_come(session, started))
+
+
+def catalog(session: Session | None = None) -> Catalog:
+    """Return the datasets, selections and policies of the user's home, or of a session's."""
+    from podwright.data import Catalog
+    from podwright.runs import Home
+
+    def launcher() -> CatalogLauncher:
+        from podwright.launch.catalogs import SessionLauncher
+
+        return SessionLauncher(session or _session())
+
+    home = session.home if session else Home.open()
+    return Catalog.of_home(home.path, launcher)
 
 
 def log(**values: float) -> None:
