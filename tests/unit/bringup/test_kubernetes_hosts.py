@@ -157,7 +157,7 @@ def test_what_a_host_joins_with_is_made_anew_on_need_and_the_authorities_never(t
     tomorrow = time.time() + 86400
     later = vault.fill(site, clock=lambda: tomorrow).values
     assert later["kubernetes_discovery"] != values["kubernetes_discovery"]
-    with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made anew'):
+    with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made again'):
         vault.fill(site, rotate=["kubernetes_ca_key"])
     rotated = vault.fill(site, rotate=["kubernetes_discovery"]).values
     assert rotated["kubernetes_discovery"] != later["kubernetes_discovery"]

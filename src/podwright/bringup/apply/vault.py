@@ -51,7 +51,7 @@ _SIGNED: Mapping[str, Callable[[Site], list[str]]] = {
     "logs_key": logs_names,
     "logs_client_key": logs_client_names,
 }
-# What is made anew together, by the name under which `pod secrets rotate` knows it.
+# What is made again together, by the name under which `pod secrets rotate` knows it.
 _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "munge_key": lambda site, before: {"munge_key": secrets.token_hex(512)},
     "registry_password": lambda site, before: {"registry_password": secrets.token_urlsafe(24)},
@@ -72,7 +72,7 @@ _WHERE: Mapping[str, Callable[[Site], bool]] = {
 }
 # What is good for some time alone; the vault keeps beside it until when.
 _EXPIRING = ("kubernetes_discovery",)
-# The cluster's authorities are never made anew: all hosts would have to join again.
+# The cluster's authorities are never made again: all hosts would have to join again.
 _KEPT = ("kubernetes_ca_key",)
 
 
@@ -82,20 +82,20 @@ def names_for(site: Site) -> list[str]:
 
 
 def rotated_for(site: Site) -> list[str]:
-    """Return those of them that can be made anew while the pod works."""
+    """Return those of them that can be made again while the pod works."""
     return [name for name in names_for(site) if name not in _KEPT]
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """The values by their names, and how often each was made anew."""
+    """The values by their names, and how often each was made again."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     revisions: Mapping[str, int] = field(default_factory=dict)
 
 
 def _names_of(name: str) -> str:
-    """Return where the vault keeps for which names a certificate was signed; nothing there: it must be anew."""
+    """Return where the vault keeps for which names a certificate was signed; nothing there: it must be made again."""
     return f"{name.removesuffix('_key')}_names"
 
 
@@ -121,11 +121,11 @@ class Vault:
         return Secrets(document[_SECRETS], document[_REVISIONS])
 
     def fill(self, site: Site, rotate: Sequence[str] = (), clock: Callable[[], float] = time.time) -> Secrets:
-        """Make what is missing, and those anew that are to be rotated; the file is written only when that is any."""
+        """Make what is missing, and again those that are to be rotated; the file is written only when that is any."""
         for name in rotate:
             if name not in rotated_for(site):
                 hint = one_of(name, "secret", rotated_for(site))
-                raise refuse(f'"{name}" is not a secret that can be made anew', hint=hint, field="--only")
+                raise refuse(f'"{name}" is not a secret that can be made again', hint=hint, field="--only")
         before = self.read()
         values, revisions = dict(before.values), dict(before.revisions)
         if "ca_key" in rotate:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes import openshift
 from podwright.bringup.kubernetes.volumes import storage_objects
 from podwright.clients.kubernetes import names
-from podwright.clients.kubernetes.apply import ENFORCED
+from podwright.clients.kubernetes.apply import ENFORCED, Applied, apply_objects, reach
 from podwright.clients.kubernetes.kinds import KINDS
+from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
@@ -36,13 +39,54 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 """All that a user of runs needs in a namespace, and nothing beyond it."""
 
 
-def grant_objects(
-    pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None, rdma: bool = False
-) -> list[Object]:
-    """Return the objects in the order in which they are applied; `group` are the users who may run things there.
+@dataclass(frozen=True)
+class GrantRequest:
+    """What a namespace is to be given: `group` are the users who may run things there.
 
     `rdma`: containers may keep memory in place.
     """
+
+    pod: Pod
+    scheduler: KubernetesScheduler
+    namespace: str
+    group: str | None = None
+    rdma: bool = False
+
+    def objects(self) -> list[Object]:
+        """Return what is applied, in its order."""
+        return grant_objects(self.pod, self.scheduler, self.namespace, self.group, self.rdma)
+
+
+@dataclass(frozen=True)
+class GrantResult:
+    """What became of each object."""
+
+    request: GrantRequest
+    dry_run: bool
+    objects: list[Applied]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `pod grant --json` prints."""
+        request = self.request
+        document = {"pod": request.pod.name, "namespace": request.namespace, "dry_run": self.dry_run}
+        return {**document, "objects": [item.as_json() for item in self.objects]}
+
+
+def apply_grant(request: GrantRequest, dry_run: bool = False) -> GrantResult:
+    """Apply what a namespace needs for runs; nothing changes in a dry run."""
+    with closing(reach(request.scheduler)) as api:
+        return GrantResult(request, dry_run, apply_objects(api, request.objects(), dry_run))
+
+
+def namespace_of(scheduler: KubernetesScheduler) -> str:
+    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
+    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+
+
+def grant_objects(
+    pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None, rdma: bool = False
+) -> list[Object]:
+    """Return the objects in the order in which they are applied."""
     if NAMESPACE.fullmatch(namespace) is None:
         hint = "lower-case letters, digits and dashes, at most 63"
         raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")

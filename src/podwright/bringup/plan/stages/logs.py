@@ -12,7 +12,7 @@ _FOLDER = "/etc/systemd/podwright-logs"
 _SERVER, _SOCKET = "systemd-journal-remote", "systemd-journal-remote.socket"
 _TUNNEL = "podwright-logs"
 _SENDER = "systemd-journal-upload"
-# The sender's account is made anew whenever it starts; the group whose logs it reads is what it always has.
+# The sender's account is made again whenever it starts; the group whose logs it reads is what it always has.
 _READERS = "systemd-journal"
 # It gives up where the server is away; who restarts it must not give up, too.
 _PATIENT = f"{_HEAD}[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=on-failure\nRestartSec=10\n"

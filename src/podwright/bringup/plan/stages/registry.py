@@ -9,7 +9,7 @@ USER = "podwright"
 _FOLDER = "/etc/docker/registry"
 _PASSWORDS = f"{_FOLDER}/htpasswd"
 _OWNER = "docker-registry"
-# Both take the password from standard input. The registry reads the file anew whenever it has changed.
+# Both take the password from standard input. The registry reads the file again whenever it has changed.
 _PASSWORD = HostCommand(
     "the registry's password",
     check=("/bin/sh", "-c", f"htpasswd -vi {_PASSWORDS} {USER} 2>&1"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from podwright.cli.commands.pod.pods import namespace_of
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ def _scheduler(on: str) -> KubernetesScheduler:
 
 
 def _objects(workload: Workload, scheduler: KubernetesScheduler, git: str | None) -> Objects:
+    from podwright.bringup.kubernetes import namespace_of
     from podwright.bringup.kubernetes.builds import recipe_objects
     from podwright.images.builder import read_recipe
 
