@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import unit_of
 
 NODE_PORT, SLURM_PORT = 9100, 9341
 _HEAD = "# Written by `podwright pod up`.\n"
@@ -46,7 +47,7 @@ def exporters(site: Site, host: str) -> Step | None:
     program = (files("podwright.telemetry") / "slurm_exporter.py").read_text()
     own = (
         HostFile(_PROGRAM, program, "0755", restarts=(_SLURM_EXPORTER,)),
-        HostFile(f"/etc/systemd/system/{_SLURM_EXPORTER}.service", unit(address), restarts=(_SLURM_EXPORTER,)),
+        unit_of(_SLURM_EXPORTER, program=_PROGRAM, address=address, port=SLURM_PORT),
     )
     return Step(
         packages=(*step.packages, "python3"),
@@ -54,26 +55,6 @@ def exporters(site: Site, host: str) -> Step | None:
         files=(*step.files, *own),
         services=(*step.services, _SLURM_EXPORTER),
     )
-
-
-def unit(address: str) -> str:
-    """Return the service of the Slurm exporter."""
-    return f"""\
-{_HEAD}[Unit]
-Description=Slurm's nodes and jobs for Prometheus
-After=network-online.target munge.service
-
-[Service]
-User=slurm
-ExecStart=/usr/bin/python3 {_PROGRAM} {address} {SLURM_PORT}
-Restart=on-failure
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 def server(site: Site, host: str) -> Step | None:
