@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from podwright.bringup.apply.playbook import ApplyProgress
     from podwright.bringup.apply.validate import ValidationResult
     from podwright.bringup.apply.vault import vault_of
-    from podwright.bringup.bringup import Bringup, BringupParts, DownResult, PodRegistry, ProjectResult, UpResult
+    from podwright.bringup.bringup import Bringup, BringupParts, DownResult, PodRegistry, UpResult
     from podwright.bringup.progress import BringupProgress, OnProgress
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "PodMachines",
     "PodRegistry",
     "PowerChange",
-    "ProjectResult",
     "StatusResult",
     "UpResult",
     "ValidationResult",
@@ -51,7 +50,7 @@ __getattr__ = exported_by(
         "apply.playbook": "ApplyProgress",
         "apply.validate": "ValidationResult",
         "apply.vault": "vault_of",
-        "bringup": "Bringup BringupParts DownResult PodRegistry ProjectResult UpResult",
+        "bringup": "Bringup BringupParts DownResult PodRegistry UpResult",
         "progress": "BringupProgress OnProgress",
     },
 )

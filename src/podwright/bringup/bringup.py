@@ -104,19 +104,6 @@ class DownResult:
         return {"hosts": {name: asdict(count) for name, count in self.progress.hosts.items()}}
 
 
-@dataclass(frozen=True)
-class ProjectResult:
-    """A plan that was written as a project of Ansible."""
-
-    folder: Path
-    key_file: Path
-
-    @property
-    def command(self) -> str:
-        """Return what plays it, in its folder."""
-        return f"ansible-playbook {ansible.PLAYBOOK} --vault-password-file {self.key_file}"
-
-
 class Bringup:
     """One pod's bring-up. Making this object touches nothing; `limit` is a list of hosts such as `n[2-3]`."""
 
@@ -144,12 +131,12 @@ class Bringup:
         answers: Mapping[str, Answer] = {} if offline else self._observe(plans, show=True)
         return PlanResult({name: changes_of(each, answers.get(name), secrets) for name, each in plans.items()})
 
-    def write_project(self, folder: Path, only: str | None = None, limit: str | None = None) -> ProjectResult:
-        """Write the plan as a project of Ansible, over an earlier one or into a new folder."""
+    def write_project(self, folder: Path, only: str | None = None, limit: str | None = None) -> str:
+        """Write the plan as a project of Ansible, over an earlier one or into a new folder; return what plays it."""
         if folder.exists() and any(folder.iterdir()) and not (folder / ansible.PLAYBOOK).exists():
             raise refuse(f"{folder} is there already, and is no such project", hint="name a new folder", field="--out")
         self._write(folder.absolute(), self._plans(only, limit))
-        return ProjectResult(folder, self._parts.vault.key_file)
+        return f"ansible-playbook {ansible.PLAYBOOK} --vault-password-file {self._parts.vault.key_file}"
 
     def status(self, limit: str | None = None) -> StatusResult:
         """Return how hosts are against their plan."""

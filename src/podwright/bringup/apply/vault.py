@@ -28,37 +28,32 @@ _SECRETS, _REVISIONS = "podwright_secrets", "podwright_revisions"
 _INSTALL = "pip install 'podwright[bringup]'"
 
 
-def registry_names(site: Site) -> list[str]:
-    """Return the names under which the registry serves."""
-    host = site.roles["registry"]
-    return [host, site.addresses[host]]
-
-
-def logs_names(site: Site) -> list[str]:
-    """Return the names under which the host serves that takes in all journals."""
-    host = site.roles["monitoring"]
-    return [host, site.addresses[host]]
-
-
-def logs_client_names(site: Site) -> list[str]:
-    """Return the name by which a host is known there."""
-    return [f"logs.{site.name}"]
+def _serving(role: str) -> Callable[[Site], list[str]]:
+    """Return what gives the names under which the host of a role serves."""
+    return lambda site: [site.roles[role], site.addresses[site.roles[role]]]
 
 
 # What the pod's authority signs, and for which names: for others, or by another authority, nobody would trust it.
 _SIGNED: Mapping[str, Callable[[Site], list[str]]] = {
-    "registry_key": registry_names,
-    "logs_key": logs_names,
-    "logs_client_key": logs_client_names,
+    "registry_key": _serving("registry"),
+    "logs_key": _serving("monitoring"),
+    "logs_client_key": lambda site: [f"logs.{site.name}"],
 }
+
+
+def _signed(name: str, side: str = "server") -> Callable[[Site, Mapping[str, str]], dict[str, str]]:
+    key = f"{name}_key"
+    return lambda site, before: authority.sign(before, name, _SIGNED[key](site), side)
+
+
 # What is made again together, by the name under which `pod secrets rotate` knows it.
 _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "munge_key": lambda site, before: {"munge_key": secrets.token_hex(512)},
     "registry_password": lambda site, before: {"registry_password": secrets.token_urlsafe(24)},
     "ca_key": lambda site, before: authority.new(f"podwright {site.name}"),
-    "registry_key": lambda site, before: authority.sign(before, "registry", registry_names(site)),
-    "logs_key": lambda site, before: authority.sign(before, "logs", logs_names(site)),
-    "logs_client_key": lambda site, before: authority.sign(before, "logs_client", logs_client_names(site), "client"),
+    "registry_key": _signed("registry"),
+    "logs_key": _signed("logs"),
+    "logs_client_key": _signed("logs_client", "client"),
     "kubernetes_ca_key": lambda site, before: cluster_keys.new_keys(),
     "kubernetes_discovery": cluster_keys.new_discovery,
 }

@@ -39,7 +39,7 @@ def exporters(site: Site, host: str) -> Step | None:
     address = site.addresses[host]
     step = Step(
         packages=(node,),
-        files=(HostFile(f"/etc/default/{node}", f'{_HEAD}ARGS="{_LISTEN}={address}:{NODE_PORT}"\n', restarts=(node,)),),
+        files=(_defaults(node, f"{_LISTEN}={address}:{NODE_PORT}"),),
         services=(node,),
     )
     if site.scheduler is None or not site.is_on("controller", host):
@@ -66,26 +66,18 @@ def server(site: Site, host: str) -> Step | None:
     return Step(
         packages=(prometheus, alertmanager),
         files=(
-            HostFile(
-                f"{_FOLDER}/podwright-rules.yml", rules(), check="promtool check rules %s", restarts=(prometheus,)
-            ),
-            HostFile(
-                f"{_FOLDER}/prometheus.yml",
-                prometheus_config(site),
-                check="promtool check config %s",
-                restarts=(prometheus,),
-            ),
-            HostFile(
-                f"{_FOLDER}/alertmanager.yml",
-                _ALERTMANAGER,
-                check="amtool check-config %s",
-                restarts=(alertmanager,),
-            ),
+            _config("podwright-rules.yml", rules(), "promtool check rules %s", prometheus),
+            _config("prometheus.yml", prometheus_config(site), "promtool check config %s", prometheus),
+            _config("alertmanager.yml", _ALERTMANAGER, "amtool check-config %s", alertmanager),
             _defaults(prometheus, f"{_LISTEN}=127.0.0.1:9090 {kept}"),
             _defaults(alertmanager, f"{_LISTEN}=127.0.0.1:9093 --cluster.listen-address="),
         ),
         services=(prometheus, alertmanager),
     )
+
+
+def _config(name: str, text: str, check: str, service: str) -> HostFile:
+    return HostFile(f"{_FOLDER}/{name}", text, check=check, restarts=(service,))
 
 
 def _defaults(service: str, arguments: str) -> HostFile:

@@ -51,7 +51,7 @@ def pod_plan_command(
     with opened(pod) as bringup:
         result = bringup.plan(only, limit, offline)
         if out is not None:
-            output.say("written", f"{out}: {bringup.write_project(out, only, limit).command}")
+            output.say("written", f"{out}: {bringup.write_project(out, only, limit)}")
     if as_json:
         output.print_json(result.as_json())
     else:
