@@ -5,17 +5,15 @@ Where packages come from is what this machine's own apt settings say.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import re
-import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from podwright.files.locks import wait_for
+from podwright.files.whole import whole_path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "images"
 
@@ -84,13 +82,11 @@ def made(suite: str, *packages: str) -> Path:
     """Gives the folder of a root with these packages, which is made when there is none yet. Not to be written to."""
     recipe = Recipe(suite, tuple(sorted(packages)))
     CACHE.mkdir(parents=True, exist_ok=True)
-    root, part = CACHE / recipe.key, CACHE / f"{recipe.key}.part"
-    with _locked(CACHE / f"{recipe.key}.lock"):
+    root = CACHE / recipe.key
+    with wait_for(CACHE / f"{recipe.key}.lock"):
         if not root.exists():
-            if part.exists():
-                shutil.rmtree(part)
-            _make(_from_this_machine(recipe), part)
-            part.rename(root)
+            with whole_path(root) as part:
+                _make(_from_this_machine(recipe), part)
     return root
 
 
@@ -115,14 +111,3 @@ def _make(recipe: Recipe, target: Path) -> None:
 
 def _said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Lets one process at a time make a root; the others wait and find it made."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -5,17 +5,12 @@ Name and password go in a header, never in an address, where servers write them 
 
 from __future__ import annotations
 
-import base64
-import http.client
 import re
-import ssl
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from functools import cached_property
 from urllib.parse import urlencode
 
-from podwright.clients.reasons import connection_reason
-from podwright.clients.registry import is_loopback
+from podwright.clients.http_client import ErrorAnswer, HttpClient, Unreached, basic, is_loopback, no_proxy, request_of
 from podwright.spec.catalogs import CatalogAddress
 from podwright.spec.problems import Refusal, refuse
 
@@ -23,7 +18,6 @@ USER, PASSWORD = "CLICKHOUSE_USER", "CLICKHOUSE_PASSWORD"
 """The variables that ClickHouse's own client reads too."""
 _SILENT_S = 600.0
 """A server says nothing while it looks through a large table."""
-_MAX_WORDS = 1 << 16
 _TABLE_FORMAT = "TabSeparatedWithNamesAndTypes"
 _ERROR = re.compile(r"Code: (\d+)(?:, e\.displayText\(\) =|\.) DB::Exception: (.*?)(?:, e\.what\(\) =.*)?$", re.DOTALL)
 _ERROR_END = re.compile(r"(?: \([A-Z_]+\))?(?: \(version [^)]*\))?\s*$")
@@ -69,7 +63,9 @@ class ClickHouse:
         if password and not address.tls and not is_loopback(address.site):
             message = f"{address} would be sent the password in clear"
             raise refuse(message, hint=f"clickhouses:// speaks TLS; or unset {PASSWORD}")
-        self._authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        self._authorization = basic(f"{user}:{password}")
+        self._root = f"{'https' if address.tls else 'http'}://{address.site}"
+        self._http = HttpClient("refused", _SILENT_S, no_proxy())
 
     @cached_property
     def version(self) -> tuple[int, int]:
@@ -97,28 +93,17 @@ class ClickHouse:
             pass
 
     def _lines(self, options: Mapping[str, str], body: bytes | Iterable[bytes]) -> Iterator[bytes]:
-        path = "/?" + urlencode({"database": self.address.database, **options})
-        headers = {"Authorization": self._authorization}
-        with closing(self._connection()) as connection:
-            try:
-                connection.request("POST", path, body, headers, encode_chunked=not isinstance(body, bytes))
-                response = connection.getresponse()
-                if response.status != http.client.OK:
-                    raise _error(response.read(_MAX_WORDS).decode(errors="replace"))
-                for line in response:
+        url = f"{self._root}/?{urlencode({'database': self.address.database, **options})}"
+        request = request_of(url, "POST", body, {"Content-Type": "text/plain"}, self._authorization)
+        try:
+            with self._http.open(request) as answer:
+                for line in answer:
                     yield line.removesuffix(b"\n")
-            except (OSError, http.client.HTTPException) as error:
-                raise self._away(error) from None
-
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = self.address.host, self.address.port
-        if self.address.tls:
-            return http.client.HTTPSConnection(host, port, timeout=_SILENT_S, context=ssl.create_default_context())
-        return http.client.HTTPConnection(host, port, timeout=_SILENT_S)
-
-    def _away(self, error: Exception) -> Refusal:
-        hint = "is it the port of its HTTP interface, and does `catalog:` say TLS where it speaks it?"
-        return refuse(f"{self.address} cannot be reached: {connection_reason(error)}", hint=hint, exit_code=3)
+        except ErrorAnswer as error:
+            raise _error(error.body.decode(errors="replace")) from None
+        except Unreached as error:
+            hint = "is it the port of its HTTP interface, and does `catalog:` say TLS where it speaks it?"
+            raise refuse(f"{self.address} cannot be reached: {error}", hint=hint, exit_code=3) from None
 
     def refusal(self, error: ServerError) -> Refusal:
         """Return the refusal of what the server refused."""

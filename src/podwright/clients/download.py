@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import urllib.request
-from http.client import HTTPException
 
-from podwright.clients.reasons import connection_reason
+from podwright.clients.http_client import HttpClient, HttpError, request_of
 from podwright.spec.problems import refuse, short
 
-_PIECE = 1 << 20
+_CHUNK = 1 << 20
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 TIMEOUT_S = 60.0
 
@@ -24,13 +22,12 @@ def check_digest(url: str, digest: str) -> None:
     if not _DIGEST.fullmatch(digest):
         hint = "`sha256sum FILE` prints it; write `sha256:` before it"
         raise refuse(f'"{short(digest)}" is not a digest', hint=hint, field="--digest")
-    reckoned = hashlib.sha256()
+    received = hashlib.sha256()
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
-            while piece := answer.read(_PIECE):
-                reckoned.update(piece)
-    except (OSError, HTTPException) as error:
-        reason = connection_reason(getattr(error, "reason", None) or error)
-        raise refuse(f"{short(url)} cannot be fetched: {reason}", field="--image") from None
-    if digest != f"sha256:{reckoned.hexdigest()}":
-        raise refuse(f"{short(url)} is another file: sha256:{reckoned.hexdigest()}", field="--digest")
+        with HttpClient("followed", TIMEOUT_S).open(request_of(url)) as answer:
+            while chunk := answer.read(_CHUNK):
+                received.update(chunk)
+    except HttpError as error:
+        raise refuse(f"{short(url)} cannot be fetched: {error}", field="--image") from None
+    if digest != f"sha256:{received.hexdigest()}":
+        raise refuse(f"{short(url)} is another file: sha256:{received.hexdigest()}", field="--digest")

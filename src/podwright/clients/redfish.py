@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import ssl
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
-from http.client import HTTPException
+from functools import cached_property
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
-from podwright.clients.reasons import connection_reason
-from podwright.clients.registry import is_loopback
+from podwright.clients.http_client import (
+    ErrorAnswer,
+    HttpClient,
+    TooLarge,
+    Unreached,
+    basic,
+    is_loopback,
+    no_proxy,
+    origin_of,
+    request_of,
+    trusting,
+)
 from podwright.spec.problems import Refusal, refuse
 
 Object = dict[str, Any]
@@ -33,7 +39,7 @@ class Redfish:
 
     def __init__(self, address: str, login: str, certificates: str | None = None) -> None:
         self.address = address.rstrip("/")
-        self._authorization = f"Basic {base64.b64encode(login.encode()).decode()}"
+        self._authorization = basic(login)
         self._certificates = certificates
 
     def system(self, host: str) -> Object:
@@ -63,7 +69,7 @@ class Redfish:
 
     def update(self, image: str, targets: list[str], timeout_s: float = 1800.0) -> str:
         """Have the controller fetch an image and write it; return its last word, and refuse what it refused."""
-        task, _ = self._send(
+        task = self._send(
             "POST",
             f"{ROOT}/UpdateService/Actions/UpdateService.SimpleUpdate",
             {"ImageURI": image, "Targets": targets},
@@ -82,46 +88,37 @@ class Redfish:
 
     def get(self, path: str) -> Object:
         """Return what stands under a path."""
-        return self._send("GET", path, None)[0]
+        return self._send("GET", path, None)
 
-    def _send(self, method: str, path: str, body: Object | None) -> tuple[Object, Mapping[str, str]]:
+    def _send(self, method: str, path: str, body: Object | None) -> Object:
         url = urljoin(f"{self.address}/", path)
         _check(self.address, url)
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
-        request.add_unredirected_header("Authorization", self._authorization)
+        request = request_of(url, method, data, {"Content-Type": "application/json"}, self._authorization)
         try:
-            with self._opener().open(request, timeout=TIMEOUT_S) as answer:
-                raw = answer.read(_ANSWER_BYTES)
-                return (json.loads(raw) if raw.strip() else {}), answer.headers
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _refusal(self.address, error) from None
-        except ValueError:
+            _, raw = self._http.ask(request, _ANSWER_BYTES)
+            answer: Object = json.loads(raw) if raw.strip() else {}
+        except ErrorAnswer as error:
+            raise _refusal(self.address, error) from None
+        except (ValueError, TooLarge):
             raise refuse(f"{self.address} does not speak Redfish", exit_code=3) from None
-        except (OSError, HTTPException) as error:
-            reason = connection_reason(getattr(error, "reason", None) or error)
-            raise refuse(f"{self.address} cannot be reached: {reason}", exit_code=3) from None
+        except Unreached as error:
+            raise refuse(f"{self.address} cannot be reached: {error}", exit_code=3) from None
+        return answer
 
-    def _opener(self) -> urllib.request.OpenerDirector:
+    @cached_property
+    def _http(self) -> HttpClient:
         """Return how it is reached: directly, and never on to somebody else, who would get the password."""
         context = ssl.create_default_context(cafile=self._certificates)
-        handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _NoRedirect()]
-        return urllib.request.build_opener(*handlers)
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Go nowhere: the answer is an error then, which says what was answered."""
-        return
+        return HttpClient("refused", TIMEOUT_S, no_proxy(), trusting(context))
 
 
 def _check(address: str, url: str) -> None:
     """Refuse to send a password in the clear, or to whom an answer names."""
-    here, there = urlsplit(address), urlsplit(url)
-    if (here.scheme, here.netloc) != (there.scheme, there.netloc):
-        raise refuse(f"{address} leads elsewhere, to {there.netloc}", exit_code=1)
-    if here.scheme != "https" and not is_loopback(here.netloc):
+    scheme, host = origin_of(address)
+    if origin_of(url) != (scheme, host):
+        raise refuse(f"{address} leads elsewhere, to {origin_of(url)[1]}", exit_code=1)
+    if scheme != "https" and not is_loopback(host):
         raise refuse(f"{address} is not encrypted", hint="write it like `https://10.0.9.1`", field="nodes.bmc.address")
 
 
@@ -131,13 +128,13 @@ def _belongs(entry: Object, system: str) -> bool:
     return not systems or system in systems
 
 
-def _refusal(address: str, error: urllib.error.HTTPError) -> Refusal:
-    if error.code in (401, 403):
+def _refusal(address: str, error: ErrorAnswer) -> Refusal:
+    if error.status in (401, 403):
         hint = "the variable that `bmc.secret` names holds USER:PASSWORD"
         return refuse(f"{address} does not take the password", hint=hint, exit_code=1)
     try:
-        answer = json.loads(error.read(_ANSWER_BYTES))["error"]
+        answer = json.loads(error.body)["error"]
         said = str(answer.get("message") or answer.get("code"))
     except (ValueError, KeyError, AttributeError):
         said = error.reason
-    return refuse(f"{address} answers {error.code}: {said}", exit_code=1)
+    return refuse(f"{address} answers {error.status}: {said}", exit_code=1)

@@ -8,23 +8,34 @@ import json
 import os
 import re
 import ssl
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.client import HTTPException, HTTPMessage
+from email.message import Message
 from io import BufferedIOBase
-from ipaddress import ip_address
 from pathlib import Path
-from typing import IO
 from urllib.parse import urlencode, urljoin, urlsplit
 
-from podwright.clients.reasons import connection_reason
+from podwright.clients.http_client import (
+    ErrorAnswer,
+    HttpClient,
+    TooLarge,
+    Unencrypted,
+    Unreached,
+    check_step,
+    is_loopback,
+    no_proxy,
+    origin_of,
+    request_of,
+    trusting,
+)
 from podwright.clients.registry_logins import Login, find_login
+from podwright.files.whole import whole_path
 
 TIMEOUT_S = 300.0
 """Of one read or write of a connection, not of a whole upload."""
-ANSWER_BYTES, ERROR_BYTES = 64 << 20, 1 << 20
+ANSWER_BYTES = 64 << 20
 """Manifests, configurations and words: layers are sent, and never fetched."""
 OCI, DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution"
 INDEXES = (f"{OCI}.index.v1+json", f"{DOCKER}.manifest.list.v2+json")
@@ -97,7 +108,7 @@ class Registry:
         local = is_loopback(host)
         scheme = "http" if local else "https"
         self._root = f"{scheme}://{host}"
-        self._opener = urllib.request.build_opener(transport or _transport(host, local), _StayEncrypted())
+        self._http = HttpClient("encrypted", TIMEOUT_S, transport or _transport(host, local))
         self._authorization = ""
 
     def manifest(self, tag: str) -> Manifest | None:
@@ -126,33 +137,23 @@ class Registry:
         """Write a blob of any size into a file, which appears only when its digest is right."""
         if file.exists():
             return
-        reckoned = hashlib.sha256()
-        unfinished = file.with_name(f"{file.name}.unfinished")
-        with unfinished.open("wb") as stream:
-            for piece in self._pieces(f"blobs/{digest}"):
-                reckoned.update(piece)
-                stream.write(piece)
-        if f"sha256:{reckoned.hexdigest()}" != digest:
-            unfinished.unlink()
-            raise RegistryError(0, f"{self.host} gives other bytes for {digest}")
-        unfinished.rename(file)
+        received = hashlib.sha256()
+        with whole_path(file) as part, part.open("wb") as stream:
+            for chunk in self._chunks(f"blobs/{digest}"):
+                received.update(chunk)
+                stream.write(chunk)
+            if f"sha256:{received.hexdigest()}" != digest:
+                raise RegistryError(0, f"{self.host} gives other bytes for {digest}")
 
-    def _pieces(self, path: str) -> Iterator[bytes]:
-        """Yield a large answer piece by piece; who the user is was told before, or is told now."""
+    def _chunks(self, path: str) -> Iterator[bytes]:
+        """Yield a large answer in chunks; who the user is was told before, or is told now."""
         self._ask("HEAD", path, None, {})
-        url = self._url(path)
-        request = urllib.request.Request(url)
-        if self._authorization:
-            request.add_unredirected_header("Authorization", self._authorization)
-        try:
-            with self._opener.open(request, timeout=TIMEOUT_S) as response:
-                while piece := response.read(1 << 20):
-                    yield piece
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _error(error) from None
-        except (OSError, HTTPException) as error:
-            raise RegistryError(0, f"{self.host} cannot be reached: {connection_reason(error)}") from None
+        with (
+            self._in_words(),
+            self._http.open(request_of(self._url(path), authorization=self._authorization)) as answer,
+        ):
+            while chunk := answer.read(1 << 20):
+                yield chunk
 
     def put_blob(self, data: BufferedIOBase) -> None:
         """Send a blob, unless the registry has it already."""
@@ -164,9 +165,9 @@ class Registry:
             if error.status != 404:
                 raise
         answered, _ = self._ask("POST", "blobs/uploads/", b"", {})
-        place = urljoin(self._url(""), answered["Location"])
-        separator = "&" if urlsplit(place).query else "?"
-        url = f"{place}{separator}{urlencode({'digest': digest})}"
+        location = urljoin(self._url(""), answered["Location"])
+        separator = "&" if urlsplit(location).query else "?"
+        url = f"{location}{separator}{urlencode({'digest': digest})}"
         size = data.seek(0, os.SEEK_END)
         self._ask("PUT", url, data, {"Content-Type": "application/octet-stream", "Content-Length": str(size)})
 
@@ -179,37 +180,39 @@ class Registry:
 
     def _ask(
         self, method: str, path: str, body: bytes | BufferedIOBase | None, headers: Mapping[str, str]
-    ) -> tuple[HTTPMessage, bytes]:
+    ) -> tuple[Message, bytes]:
         """Ask the registry; tell who the user is once it asks for that, and then only to the registry itself."""
         url = self._url(path)
-        _check_step(self._root, url)
-        same = _origin(url) == _origin(self._root)
+        with self._in_words():
+            check_step(self._root, url)
+        same = origin_of(url) == origin_of(self._root)
         for attempt in (1, 2):
             if not isinstance(body, bytes | None):
                 body.seek(0)
-            request = urllib.request.Request(url, body, dict(headers), method=method)
-            if self._authorization and same:
-                request.add_unredirected_header("Authorization", self._authorization)
+            authorization = self._authorization if same else ""
             try:
-                return self._send(request)
+                return self._send(request_of(url, method, body, headers, authorization))
             except RegistryError as error:
                 if error.status != 401 or attempt == 2 or not same or not self._log_in(error.challenge):
                     raise
         raise AssertionError("unreachable")
 
-    def _send(self, request: urllib.request.Request) -> tuple[HTTPMessage, bytes]:
+    def _send(self, request: urllib.request.Request) -> tuple[Message, bytes]:
+        with self._in_words():
+            return self._http.ask(request, ANSWER_BYTES)
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
         try:
-            with self._opener.open(request, timeout=TIMEOUT_S) as response:
-                answer = response.read(ANSWER_BYTES + 1)
-                if len(answer) > ANSWER_BYTES:
-                    raise RegistryError(0, f"{self.host} answers with more than {ANSWER_BYTES >> 20} MiB")
-                return response.headers, answer
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _error(error) from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise RegistryError(0, f"{self.host} cannot be reached: {connection_reason(reason)}") from None
+            yield
+        except ErrorAnswer as error:
+            raise _error(error) from None
+        except Unreached as error:
+            raise RegistryError(0, f"{self.host} cannot be reached: {error}") from None
+        except TooLarge:
+            raise RegistryError(0, f"{self.host} answers with more than {ANSWER_BYTES >> 20} MiB") from None
+        except Unencrypted as error:
+            raise RegistryError(0, str(error)) from None
 
     def _log_in(self, challenge: str) -> bool:
         """Take up an authorization that answers the challenge; return whether it was not tried yet."""
@@ -224,23 +227,22 @@ class Registry:
         before, self._authorization = self._authorization, authorization
         return authorization != before
 
-    def _token(self, asked: Mapping[str, str], login: Login | None) -> str:
+    def _token(self, challenge: Mapping[str, str], login: Login | None) -> str:
         """Get a token from the server that the registry names.
 
         A password goes there only over a connection that hides it.
         """
-        realm = asked.get("realm", "")
+        realm = challenge.get("realm", "")
         host = urlsplit(realm).netloc
         if urlsplit(realm).scheme != "https" and not is_loopback(host):
             raise RegistryError(401, f"{self.host} wants a password sent in the clear to {host or realm}")
-        wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
+        scope = {name: challenge[name] for name in ("service", "scope") if name in challenge}
         if login is not None and login.is_identity:
-            form = {**wanted, "grant_type": "refresh_token", "refresh_token": login.secret, "client_id": "podwright"}
-            request = urllib.request.Request(realm, urlencode(form).encode())
+            form = {**scope, "grant_type": "refresh_token", "refresh_token": login.secret, "client_id": "podwright"}
+            request = request_of(realm, "POST", urlencode(form).encode())
         else:
-            request = urllib.request.Request(f"{realm}?{urlencode(wanted)}")
-            if login is not None:
-                request.add_unredirected_header("Authorization", login.basic())
+            authorization = login.basic() if login is not None else ""
+            request = request_of(f"{realm}?{urlencode(scope)}", authorization=authorization)
         try:
             row = json.loads(self._send(request)[1])
         except ValueError:
@@ -248,58 +250,21 @@ class Registry:
         return str(row.get("token") or row.get("access_token") or "")
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host, with its port or without, is this machine itself."""
-    name = urlsplit(f"//{host}").hostname or ""
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def _transport(host: str, local: bool) -> urllib.request.BaseHandler:
     """Return how a registry is reached: with the authorities of user and site; the loopback has no proxy before it."""
     if local:
-        return urllib.request.ProxyHandler({})
+        return no_proxy()
     context = ssl.create_default_context()
     for folder in CERTIFICATES:
         for path in sorted(Path(folder).expanduser().joinpath(host).glob("*.crt")):
             context.load_verify_locations(path)
-    return urllib.request.HTTPSHandler(context=context)
+    return trusting(context)
 
 
-def _origin(url: str) -> tuple[str, str]:
-    """Return to whom credentials belong: the same host without encryption is somebody else."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
-
-
-def _check_step(before: str, after: str) -> None:
-    """Refuse a step from https to anything else: image and credentials would be anybody's to read on the way."""
-    if urlsplit(before).scheme == "https" and urlsplit(after).scheme != "https":
-        host, place = urlsplit(before).netloc, urlsplit(after)
-        raise RegistryError(0, f"{host} leads from https to {place.scheme}://{place.netloc}, which is not encrypted")
-
-
-class _StayEncrypted(urllib.request.HTTPRedirectHandler):
-    """Follows redirections, but none that leaves https."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> urllib.request.Request | None:
-        """Return the request that follows, as urllib makes it."""
-        try:
-            _check_step(req.full_url, newurl)
-        except RegistryError:
-            fp.close()
-            raise
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _error(error: urllib.error.HTTPError) -> RegistryError:
+def _error(error: ErrorAnswer) -> RegistryError:
     try:
-        reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.read(ERROR_BYTES))["errors"]]
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.body)["errors"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
         reasons = []
-    message = "; ".join(dict.fromkeys(reasons)) or f"it answers {error.code}"
-    return RegistryError(error.code, message, error.headers.get("WWW-Authenticate") or "")
+    message = "; ".join(dict.fromkeys(reasons)) or f"it answers {error.status}"
+    return RegistryError(error.status, message, error.headers.get("WWW-Authenticate") or "")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from podwright.clients.http_client import basic
 from podwright.spec.problems import refuse
 
 HELPER_S = 30.0
@@ -33,7 +34,7 @@ class Login:
 
     def basic(self) -> str:
         """Return the header by which HTTP takes it."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.secret}".encode()).decode()
+        return basic(f"{self.user}:{self.secret}")
 
 
 def find_login(host: str, repository: str) -> Login | None:

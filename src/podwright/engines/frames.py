@@ -8,8 +8,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from podwright.files.whole import make_private
 from podwright.pilot.protocol import Frame, decode_frame, parse_record_name, parse_series_name
-from podwright.runs.files import make_private
 
 MAX_BYTES = 256 << 20
 """Of a file that comes in frames: a pilot's budget holds less, and no forged offset makes a file of terabytes."""

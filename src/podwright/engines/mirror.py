@@ -13,6 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.engines.frames import IN_THE_WAY
+from podwright.files.locks import try_lock
+from podwright.files.untrusted import KINDS, read_untrusted
+from podwright.files.whole import make_private, write_whole
 from podwright.pilot.protocol import (
     CLOSED,
     GROWING_BYTES,
@@ -23,8 +26,6 @@ from podwright.pilot.protocol import (
 )
 from podwright.runs import RunFolder, fields
 from podwright.runs.copies import LeftOut
-from podwright.runs.files import KINDS, make_private, read_untrusted, write_whole
-from podwright.runs.locks import try_lock
 from podwright.runs.metrics import METRICS_FILE
 from podwright.runs.series import SERIES_FILE
 

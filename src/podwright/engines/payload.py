@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from podwright.engines.code_files import NO_MORE, AlsoTravels, files_that_travel
-from podwright.runs.files import add_to_tar, write_whole
+from podwright.files.whole import add_to_tar, write_whole
 from podwright.spec.problems import refuse
 
 STUB = """\

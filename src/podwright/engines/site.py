@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from podwright.files.untrusted import read_untrusted
 from podwright.runs import RunFolder
-from podwright.runs.files import read_untrusted
 from podwright.spec.problems import Problem, Refusal
 
 SITE = "job/site.json"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.clients.reasons import last_line
+from podwright.files.whole import whole_path
 from podwright.images.storage import runtime_options
 from podwright.spec.problems import refuse
 
@@ -36,14 +37,12 @@ def export(image: str, file: Path) -> int:
     _check_can_export(file)
     podman = ["podman", *runtime_options()]
     container = _ask([*podman, "create", "--entrypoint=", image, "/bin/true"])
-    unfinished = file.with_name(f".{file.name}.part")
     try:
         config = json.loads(_ask([*podman, "image", "inspect", image]))[0].get("Config") or {}
         _add_files(podman, container, enroot_files(config))
-        _pack([*podman, "export", container], unfinished)
-        unfinished.replace(file)
+        with whole_path(file) as part:
+            _pack([*podman, "export", container], part)
     finally:
-        unfinished.unlink(missing_ok=True)
         subprocess.run([*podman, "rm", "-f", container], capture_output=True, check=False)
     return file.stat().st_size
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from podwright.files.locks import wait_for
 
 
 def folder(kind: str) -> Path:
@@ -21,6 +22,5 @@ def folder(kind: str) -> Path:
 def locked(path: Path) -> Iterator[None]:
     """Let one process at a time make something; the others wait and find it ready."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with wait_for(path):
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podwright.files.locks import wait_for
 from podwright.spec.problems import refuse
 
 Made = TypeVar("Made")
@@ -54,17 +54,12 @@ def kept(folder: Path, kind: str, make: Callable[[dict[str, Any]], Made]) -> Mad
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Let one command at a time work on a lab; whoever waited while it was taken down finds none."""
-    try:
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        raise _no_lab(folder) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if not os.fstat(descriptor).st_nlink:
+    if not folder.is_dir():
+        raise _no_lab(folder)
+    with wait_for(folder / "lock") as lock:
+        if not os.fstat(lock).st_nlink:
             raise _no_lab(folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _no_lab(folder: Path) -> Exception:

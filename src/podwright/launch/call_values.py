@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from podwright.engines.site import SiteLost
+from podwright.files.untrusted import read_untrusted
 from podwright.launch.follow import by_engine
 from podwright.launch.session import Session
 from podwright.runs import RunFolder
-from podwright.runs.files import read_untrusted
 from podwright.spec.problems import Refusal
 
 MAX_BYTES = 1 << 30

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
@@ -11,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from podwright.files.journal import append, lines_of
 from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import KEY_EPOCH, KEY_KIND, KEY_TIME, Epoch
 from podwright.runs import RunFolder
@@ -29,15 +29,11 @@ def note(folder: RunFolder, kind: str, epoch: Epoch | None = None, **fields: Any
     row: dict[str, Any] = {KEY_TIME: round(time.time(), 3), KEY_KIND: kind, "pid": os.getpid()}
     if epoch is not None:
         row[KEY_EPOCH] = list(epoch)
-    line = json.dumps({**row, **fields, **_masked_texts(folder, fields)}).encode() + b"\n"
+    line = lines_of({**row, **fields, **_masked_texts(folder, fields)})
     path = folder.path / "client.jsonl"
     try:
         _set_aside(path)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        try:
-            os.write(file, line)
-        finally:
-            os.close(file)
+        append(path, line)
     except OSError as error:
         raise home_refusal(folder.path, error) from None
 

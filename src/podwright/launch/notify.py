@@ -9,19 +9,19 @@ a secret: it is read here, stands on no command line and in no log.
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import shlex
 import subprocess
 import sys
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podwright.clients.http_client import ErrorAnswer, HttpClient, Unreached, request_of
+from podwright.launch.finding import find
+from podwright.launch.session import Session
 from podwright.launch.settings import read_settings
 from podwright.spec.problems import refuse
 
@@ -56,9 +56,7 @@ def when_ended(run: Run, command: Sequence[str]) -> None:
 
 
 def main(home: str, run_id: str, *command: str) -> int:
-    """Wait, then tell."""
-    from podwright.launch import Session, find
-
+    """Wait, then report."""
     with Session.open(Path(home)) as session:
         record = find(session, run_id).wait()
     document = record.as_json()
@@ -71,26 +69,22 @@ def main(home: str, run_id: str, *command: str) -> int:
     return subprocess.run(command, input=json.dumps(document).encode(), env=env, check=False).returncode
 
 
-class StayHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection: the record goes to the address that was named, and to no other."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Take the answer as it is."""
-
-
 def tell_webhook(address: str | None, document: Mapping[str, Any]) -> str:
     """Post a run's document; return what went wrong, in words that do not name the address."""
     if address is None:
         return ""
     reason = f": {document['reason']}" if document.get("reason") else ""
     body = {"text": f"{document['id']} {document['state']}{reason}", **document}
-    request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE_S):
+        request = request_of(address, "POST", json.dumps(body).encode(), {"Content-Type": "application/json"})
+        # The record goes to the address that was named, and to no other.
+        with HttpClient("refused", PATIENCE_S).open(request):
             return ""
-    except urllib.error.HTTPError as error:
-        return f"the webhook answered {error.code}"
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except ErrorAnswer as error:
+        return f"the webhook answered {error.status}"
+    except Unreached as error:
+        return f"the webhook could not be told: {error.kind}"
+    except ValueError as error:
         return f"the webhook could not be told: {type(error).__name__}"
 
 

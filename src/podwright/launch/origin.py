@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from podwright.engines.code_files import NO_PROGRAMS
+from podwright.files.untrusted import open_untrusted
 from podwright.pilot.protocol import whole_number
-from podwright.runs.files import open_untrusted
 
 DIFF = "spec/code.diff"
 MAX_DIFF_BYTES = 1 << 20

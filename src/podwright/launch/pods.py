@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.files.whole import write_whole
 from podwright.runs import Home
-from podwright.runs.files import write_whole
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
@@ -82,6 +82,13 @@ def forget(home: Home, name: str) -> None:
     if name not in known(home):
         raise _unknown(home, name)
     (folder(home) / f"{name}.yaml").unlink()
+
+
+def namespace_of(scheduler: KubernetesScheduler) -> str:
+    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
+    from podwright.clients.kubernetes.kubeconfig import read_entry
+
+    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
 
 
 def kubernetes_of(pod: Pod, name: str | None) -> KubernetesScheduler:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.engines import ENGINES, SCHEDULERS
 from podwright.engines.site import SiteLost
+from podwright.files.untrusted import read_untrusted
 from podwright.launch import pods
 from podwright.runs import Home, RunFolder
-from podwright.runs.files import read_untrusted
 from podwright.runs.folder import POD_FILE
 from podwright.spec.problems import Refusal, refuse
 

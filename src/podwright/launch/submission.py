@@ -16,6 +16,7 @@ from podwright.engines.base import Engine, Files, Job, Request, Unfinished, chec
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.engines.staged import manifests
+from podwright.files.locks import try_lock
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.origin import DIFF, CodeOrigin, origin_of
@@ -23,7 +24,6 @@ from podwright.launch.session import Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
 from podwright.runs.folder import POD_FILE
-from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:

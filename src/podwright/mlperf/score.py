@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podwright.files.untrusted import read_untrusted
 from podwright.mlperf.log import ScoredRun, entries_of, olympic_minutes, score_run
-from podwright.runs.files import read_untrusted
 from podwright.spec.problems import refuse
 
 MAX_BYTES = 256 << 20

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -14,10 +12,10 @@ from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.figures import as_number
-from podwright.pilot.protocol import parse_lines, read_piece
+from podwright.files.journal import JournalFile
+from podwright.files.whole import make_private
 from podwright.runs import Home
 from podwright.runs.fields import whole
-from podwright.runs.files import make_private
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -124,56 +122,38 @@ class SuiteFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rows: list[dict[str, Any]] = []
-        self._offset = 0
+        self.journal = JournalFile(path / "journal.jsonl")
+        """Says what was run."""
 
     @property
     def name(self) -> str:
         """Return the suite's name."""
         return self.path.name
 
-    @property
-    def journal(self) -> Path:
-        """Return the file that says what was run."""
-        return self.path / "journal.jsonl"
-
     def note(self, kind: str, **fields: Any) -> None:
         """Append a line to the journal and wait until it is on disk: what it says is never done twice."""
-        line = json.dumps({"t": round(time.time(), 3), "k": kind, **fields}).encode() + b"\n"
         try:
             make_private(self.path)
-            file = os.open(self.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, line)
-                os.fsync(file)
-            finally:
-                os.close(file)
+            self.journal.append({"t": round(time.time(), 3), "k": kind, **fields})
         except OSError as error:
             raise home_refusal(self.path, error) from None
 
-    def _lines(self) -> Sequence[Mapping[str, Any]]:
-        """Return all lines of the journal, of which only those are read that were appended."""
-        while True:
-            data, offset = read_piece(str(self.journal), self._offset)
-            if offset == self._offset:
-                return self._rows
-            self._rows += parse_lines(data)
-            self._offset = offset
-
     def trials(self) -> list[Trial]:
         """Return what was asked for, in that order, with what came of it."""
-        rows = self._lines()
+        rows = self.journal.rows()
         ends = {row.get("run"): row for row in rows if row.get("k") == "done"}
         return [_trial(row, ends.get(row.get("run"), {})) for row in rows if row.get("k") == "asked"]
 
     def round(self) -> int:
         """Return the number of the newest round, 0 before the first."""
-        return max((_whole(row.get("round")) for row in self._lines() if row.get("k") == "round"), default=0)
+        rows = self.journal.rows()
+        return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
 
     @property
     def file(self) -> str:
         """Return the suite's file as it was named when it was last run."""
-        return next((str(row.get("file") or "") for row in reversed(self._lines()) if row.get("k") == "round"), "")
+        rows = self.journal.rows()
+        return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
 
     def cells(self, number: int | None = None) -> list[Cell]:
         """Return the cells of a round, by default the newest, in the order they were first run."""
@@ -216,7 +196,7 @@ def suite_folder(home: Home, name: str) -> SuiteFolder:
 def known_suite(home: Home, name: str) -> SuiteFolder:
     """Return the folder of a suite that was run."""
     folder = suite_folder(home, name)
-    if not folder.journal.exists():
+    if not folder.journal.path.exists():
         raise _unknown(home, name)
     return folder
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from podwright.files.locks import only
+from podwright.files.whole import make_private
 from podwright.launch import Run, Session, find, start
 from podwright.prove.sides import values_of
 from podwright.prove.suite_file import SuiteFile, load_suite
 from podwright.prove.suite_folder import Cell, CellKey, SuiteFolder, Trial, suite_folder
-from podwright.runs.files import make_private
-from podwright.runs.locks import try_lock
 from podwright.spec import Workload, load_workload
 from podwright.spec.problems import Refusal, refuse
 
@@ -94,14 +94,11 @@ def _check_names(suite: SuiteFile, path: Path) -> None:
         seen[name] = file
 
 
-@contextmanager
-def alone(folder: SuiteFolder) -> Iterator[None]:
+def alone(folder: SuiteFolder) -> AbstractContextManager[None]:
     """Hold the suite: two clients would measure each other."""
     make_private(folder.path)
-    with try_lock(folder.path / "run.lock") as is_held:
-        if not is_held:
-            raise refuse(f"the suite {folder.name} is being run by another client", hint="wait until it has ended")
-        yield
+    refusal = refuse(f"the suite {folder.name} is being run by another client", hint="wait until it has ended")
+    return only(folder.path / "run.lock", refusal)
 
 
 def run_suite(session: Session, plan: SuitePlan, again: bool = False, progress: Progress = ignore) -> SuiteResult:

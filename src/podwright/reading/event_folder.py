@@ -8,9 +8,9 @@ from pathlib import Path
 
 from podwright.analysis.event_files import Scalar, scalars
 from podwright.analysis.reported import Told, summed_up
+from podwright.files.untrusted import open_untrusted
 from podwright.runs import RunFolder, fields
 from podwright.runs.events import Recognised
-from podwright.runs.files import open_untrusted
 from podwright.runs.series import ToldValue
 
 PLACES = ("results", "checkpoints")

@@ -20,10 +20,10 @@ from podwright.analysis.figures import as_number
 from podwright.analysis.profile import StepsProfile
 from podwright.analysis.profile_file import profile_of
 from podwright.analysis.reported import Told, summed_up
+from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
 from podwright.runs import Fold, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
-from podwright.runs.files import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
 from podwright.spec.problems import Refusal

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from podwright.runs.files import kind_of, open_untrusted
+from podwright.files.untrusted import kind_of, open_untrusted
 
 
 @dataclass(frozen=True)

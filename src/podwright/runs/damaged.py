@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
+from podwright.files.untrusted import read_untrusted
 from podwright.pilot.protocol import whole_number
-from podwright.runs.files import read_untrusted
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder
 from podwright.runs.record import Asked, Record, from_row

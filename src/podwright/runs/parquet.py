@@ -12,7 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from podwright.runs.files import open_untrusted, whole_file
+from podwright.files.untrusted import open_untrusted
+from podwright.files.whole import whole_file
 
 BATCH_ROWS = 8192
 _CODES = {"float64": "d", "int32": "i", "int64": "q"}

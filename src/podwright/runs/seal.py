@@ -8,10 +8,10 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
+from podwright.files.locks import try_lock
+from podwright.files.whole import write_whole
 from podwright.pilot.protocol import record_folders, series_files
-from podwright.runs.files import write_whole
 from podwright.runs.folder import RunFolder
-from podwright.runs.locks import try_lock
 from podwright.runs.metrics import METRICS_FILE, write_metrics
 from podwright.runs.record import Record
 from podwright.runs.series import SERIES_FILE, ToldValue, of_lines, write_series

@@ -15,7 +15,8 @@ from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
 
-from podwright.runs.files import open_untrusted, read_untrusted, whole_file, write_whole
+from podwright.files.untrusted import open_untrusted, read_untrusted
+from podwright.files.whole import whole_file, write_whole
 
 COPY_BYTES = 4 << 20
 """Of a stored file that every run gets a copy of, whatever the file system can do."""

@@ -16,10 +16,11 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
+from podwright.files.untrusted import read_untrusted
+from podwright.files.whole import make_private, write_whole
 from podwright.pilot.protocol import field_lines, whole_number
 from podwright.runs.damaged import closed_record, stand_in_record
 from podwright.runs.events import Event
-from podwright.runs.files import make_private, read_untrusted, write_whole
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path

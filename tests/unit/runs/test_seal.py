@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from podwright.files.whole import write_whole
 from podwright.runs import Home, RunFolder
-from podwright.runs.files import write_whole
 from podwright.runs.metrics import read_metrics
 from podwright.runs.seal import seal
 from tests.unit.runs.made import START, end, go, write_lines

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +17,8 @@ from podwright.bringup.apply.ansible import INVENTORY, PLAYBOOK, VAULT
 from podwright.bringup.apply.faults import Fault, reason_of
 from podwright.bringup.apply.vault import environment, program
 from podwright.clients.reasons import last_line
-from podwright.runs.files import make_private, write_whole
+from podwright.files.locks import wait_for
+from podwright.files.whole import make_private, whole_path, write_whole
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -119,17 +117,14 @@ class ApplyProgress:
 
 def write_project(folder: Path, texts: Mapping[str, str], vault: Path) -> None:
     """Write the project again; what an earlier plan had and this one has not is gone."""
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    make_private(unfinished)
-    for path, text in texts.items():
-        place = unfinished / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-    if vault.exists():
-        write_whole(unfinished / VAULT, vault.read_bytes())
-    shutil.rmtree(folder, ignore_errors=True)
-    unfinished.rename(folder)
+    with whole_path(folder) as part:
+        make_private(part)
+        for path, text in texts.items():
+            file = part / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        if vault.exists():
+            write_whole(part / VAULT, vault.read_bytes())
 
 
 @contextmanager
@@ -139,16 +134,8 @@ def alone(folder: Path, waits: Callable[[], None]) -> Iterator[int]:
     Ansible inherits it: where a bring-up was killed, the next one waits until what it had started has ended too.
     """
     make_private(folder)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waits()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with wait_for(folder / "lock", waits) as descriptor:
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 @dataclass(frozen=True)

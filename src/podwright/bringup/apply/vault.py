@@ -19,7 +19,7 @@ import yaml
 from podwright.bringup.apply import authority, cluster_keys
 from podwright.bringup.plan.site import Site
 from podwright.clients.reasons import last_line
-from podwright.runs.files import make_private, write_whole
+from podwright.files.whole import make_private, write_whole
 from podwright.spec.findings import one_of
 from podwright.spec.problems import refuse
 

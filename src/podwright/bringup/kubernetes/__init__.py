@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from podwright.spec.exports import exported_by
 
 if TYPE_CHECKING:
-    from podwright.bringup.kubernetes.grant import GrantRequest, GrantResult, apply_grant, namespace_of
+    from podwright.bringup.kubernetes.grant import GrantRequest, GrantResult, apply_grant
     from podwright.bringup.kubernetes.trial import ImageTrial, try_image
 
-__all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "namespace_of", "try_image"]
+__all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image"]
 
-__getattr__ = exported_by(
-    __name__, {"grant": "GrantRequest GrantResult apply_grant namespace_of", "trial": "ImageTrial try_image"}
-)
+__getattr__ = exported_by(__name__, {"grant": "GrantRequest GrantResult apply_grant", "trial": "ImageTrial try_image"})

@@ -12,7 +12,6 @@ from podwright.bringup.kubernetes.volumes import storage_objects
 from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.apply import ENFORCED, Applied, apply_objects, reach
 from podwright.clients.kubernetes.kinds import KINDS
-from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:
@@ -76,11 +75,6 @@ def apply_grant(request: GrantRequest, dry_run: bool = False) -> GrantResult:
     """Apply what a namespace needs for runs; nothing changes in a dry run."""
     with closing(reach(request.scheduler)) as api:
         return GrantResult(request, dry_run, apply_objects(api, request.objects(), dry_run))
-
-
-def namespace_of(scheduler: KubernetesScheduler) -> str:
-    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
-    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
 
 
 def grant_objects(

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from podwright.runs.files import add_to_tar
+from podwright.files.whole import add_to_tar, whole_path
 from podwright.spec.problems import refuse
 
 INDEX = "index.json"
@@ -63,15 +63,13 @@ def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str])
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     entries = tuple(_entry(path, folder) for path in paths)
     index = ArchiveIndex(pod, entries, images)
-    unfinished = file.with_name(f"{file.name}.unfinished")
-    with tarfile.open(unfinished, "w", format=tarfile.PAX_FORMAT) as archive:
+    with whole_path(file) as part, tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as archive:
         add_to_tar(archive, INDEX, index.text().encode())
         for path, entry in zip(paths, entries, strict=True):
             member = tarfile.TarInfo(entry.path)
             member.size, member.mode = entry.size, 0o644
             with path.open("rb") as stream:
                 archive.addfile(member, stream)
-    unfinished.rename(file)
     return index
 
 

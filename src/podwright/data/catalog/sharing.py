@@ -27,7 +27,7 @@ from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import layout_of
 from podwright.data.tree.paths import path_bytes
 from podwright.data.tree.walk_folders import ACL
-from podwright.runs.files import write_whole
+from podwright.files.whole import write_whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

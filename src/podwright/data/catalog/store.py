@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.data.catalog.files import FILE, Opened, open_files, readable_files
-from podwright.runs.files import make_private
-from podwright.runs.locks import try_lock
+from podwright.files.locks import only
+from podwright.files.whole import make_private, whole_path
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
@@ -122,9 +122,7 @@ class Store:
         self._make_folder(folder)
         if self.shared:
             folder.chmod(0o755)
-        with try_lock(folder / "lock") as alone:
-            if not alone:
-                raise refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
+        with only(folder / "lock", _being_written(dataset)):
             self._sweep(folder)
             part = folder / f".g{self.generation(dataset) + 1:06d}.part"
             part.mkdir(mode=0o700)
@@ -170,9 +168,8 @@ class Store:
             _sync(Path(path))
         final = folder / f"g{generation:06d}"
         part.rename(final)
-        link = folder / ".current.part"
-        link.symlink_to(final.name)
-        link.replace(folder / "current")
+        with whole_path(folder / "current") as link:
+            link.symlink_to(final.name)
         _sync(folder)
         self._sweep(folder)
         return generation
@@ -180,9 +177,7 @@ class Store:
     def forget(self, dataset: str) -> None:
         """Remove all that is known of a dataset; its files stay."""
         folder = self.path / dataset
-        with try_lock(folder / "lock") as alone:
-            if not alone:
-                raise refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
+        with only(folder / "lock", _being_written(dataset)):
             (folder / "current").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
@@ -222,6 +217,10 @@ def _is_published(folder: Path) -> bool:
         return (folder / "current").is_symlink()
     except PermissionError:
         return False
+
+
+def _being_written(dataset: str) -> Refusal:
+    return refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
 
 
 def _damaged(dataset: str, error: Exception) -> Refusal:

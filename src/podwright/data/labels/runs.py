@@ -14,7 +14,7 @@ from pathlib import Path
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.rank import RESULTS
 from podwright.data.policies.agents import AgentRun, Start, succeeded
-from podwright.runs.files import open_untrusted
+from podwright.files.untrusted import open_untrusted
 from podwright.spec.loader import workload_of
 from podwright.spec.problems import refuse
 

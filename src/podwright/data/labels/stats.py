@@ -21,7 +21,7 @@ from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.query import bitmaps
 from podwright.data.selecting.samples import is_role
 from podwright.data.tree.paths import as_json, path_bytes
-from podwright.runs.files import write_whole
+from podwright.files.whole import write_whole
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:

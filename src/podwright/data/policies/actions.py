@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from podwright.data.catalog.dataset import Match, open_dataset
@@ -16,7 +16,7 @@ from podwright.data.policies.checksums import add_checksums
 from podwright.data.policies.curation import curate
 from podwright.data.policies.policies import JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag, put_tags
-from podwright.runs.files import write_whole
+from podwright.files.whole import whole_path, write_whole
 
 if TYPE_CHECKING:
     from podwright.data.policies.agents import Start
@@ -111,16 +111,12 @@ def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     name = os.fsencode(f"{work.policy.name}-{number:09d}.tar")
     path = work.place(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
-    part = path + b".podwright-part"
-    try:
-        with open(part, "wb") as file:  # noqa: PTH123
+    with whole_path(Path(os.fsdecode(path))) as part:
+        with part.open("wb") as file:
             whys = _packed(work, file, batch)
             os.fsync(file.fileno())
-        if not all(whys):
-            os.replace(part, path)  # noqa: PTH105
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(part)  # noqa: PTH108
+        if all(whys):
+            part.unlink()
     for match, why in zip(batch, whys, strict=True):
         yield entry_of(match, why, None if why else {"archive": os.fsdecode(name)})
 

@@ -12,14 +12,15 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from podwright.data.catalog.dataset import Match
 from podwright.data.catalog.store import Store, check_name
-from podwright.runs.files import make_private, write_whole
+from podwright.files.journal import JournalFile, lines_of
+from podwright.files.whole import make_private, write_whole
 from podwright.spec.problems import refuse
 
 State = Literal["ready", "running", "paused", "review", "done", "failed", "undone"]
@@ -68,9 +69,9 @@ class JournalEntry:
         """Return what tells whether a file is the one that was dealt with."""
         return self.path, self.size, self.mtime_ns
 
-    def line(self) -> str:
-        """Return the entry as a line of the journal."""
-        return json.dumps({**asdict(self), "path": os.fsdecode(self.path)})
+    def row(self) -> dict[str, Any]:
+        """Return the entry as a row of the journal."""
+        return {**asdict(self), "path": os.fsdecode(self.path)}
 
 
 def entry_of(match: Match, why: str = "", kept: Mapping[str, Any] | None = None) -> JournalEntry:
@@ -84,7 +85,7 @@ class PolicyFolder:
     def __init__(self, store: Store, name: str) -> None:
         self.path = store.home / "policies" / name
         self._file = self.path / "policy.json"
-        self._journal = self.path / "journal.jsonl"
+        self._journal = JournalFile(self.path / "journal.jsonl")
         self._review = self.path / "review.jsonl"
         self.lock = self.path / "lock"
         self.batch = self.path / "batch.jsonl"
@@ -107,27 +108,24 @@ class PolicyFolder:
 
     def entries(self) -> list[JournalEntry]:
         """Return what was done, in the order in which it was."""
-        return list(_entries(self._journal))
+        return _entries(self._journal)
 
     def note(self, entries: Iterable[JournalEntry]) -> None:
         """Add entries to the journal, and return when they are on the disk."""
-        with self._journal.open("a") as file:
-            file.writelines(f"{entry.line()}\n" for entry in entries)
-            file.flush()
-            os.fsync(file.fileno())
+        self._journal.append(*(entry.row() for entry in entries))
 
     def clear(self) -> None:
         """Forget what was done."""
-        self._journal.unlink(missing_ok=True)
+        self._journal.path.unlink(missing_ok=True)
         self._review.unlink(missing_ok=True)
 
     def reviewed(self) -> list[JournalEntry]:
         """Return what somebody was shown before it is deleted."""
-        return list(_entries(self._review))
+        return _entries(JournalFile(self._review))
 
     def write_review(self, entries: Iterable[JournalEntry]) -> Path:
         """Write down what a deletion would take, and return where."""
-        write_whole(self._review, "".join(f"{entry.line()}\n" for entry in entries).encode())
+        write_whole(self._review, lines_of(*(entry.row() for entry in entries)))
         return self._review
 
     def end_review(self) -> None:
@@ -135,15 +133,8 @@ class PolicyFolder:
         self._review.unlink(missing_ok=True)
 
 
-def _entries(path: Path) -> Iterator[JournalEntry]:
-    if not path.exists():
-        return
-    for line in path.read_text().splitlines():
-        try:
-            values = json.loads(line)
-        except ValueError:  # the writer was killed within its last line
-            continue
-        yield JournalEntry(**{**values, "path": os.fsencode(values["path"])})
+def _entries(journal: JournalFile) -> list[JournalEntry]:
+    return [JournalEntry(**{**row, "path": os.fsencode(row["path"])}) for row in journal.rows()]
 
 
 def names(store: Store) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from podwright.data.policies import transfer
 from podwright.data.policies.actions import ACTIONS, Work
 from podwright.data.policies.policies import JournalEntry, Policy, PolicyFolder, add, entry_of, find
 from podwright.data.policies.tags import parse_tag
-from podwright.runs.locks import try_lock
+from podwright.files.locks import only
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -134,12 +134,9 @@ def _show_first(store: Store, folder: PolicyFolder, waiting: Sequence[Match]) ->
     return report(store, folder.path.name)
 
 
-@contextmanager
-def _alone(folder: PolicyFolder, name: str) -> Iterator[None]:
-    with try_lock(folder.lock) as alone:
-        if not alone:
-            raise refuse(f"{name} is run by another command", hint="wait for it, or pause it", exit_code=1)
-        yield
+def _alone(folder: PolicyFolder, name: str) -> AbstractContextManager[None]:
+    refusal = refuse(f"{name} is run by another command", hint="wait for it, or pause it", exit_code=1)
+    return only(folder.lock, refusal)
 
 
 def _work_off(store: Store, folder: PolicyFolder, waiting: Sequence[Match], start: Start | None) -> None:

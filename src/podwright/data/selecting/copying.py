@@ -20,10 +20,10 @@ from typing import Any
 
 from podwright.data.selecting.manifests import make_manifest
 from podwright.data.selecting.selections import Selection
+from podwright.files.locks import only
+from podwright.files.whole import write_whole
 from podwright.pilot.data.manifest import SAMPLES, key_of, parse_manifest, path_bytes, sample_lines
 from podwright.pilot.data.sources import SourceFailed, SourceFile, fetch
-from podwright.runs.files import write_whole
-from podwright.runs.locks import try_lock
 from podwright.spec.problems import Refusal, refuse
 
 NOTES = ".staged.jsonl"
@@ -69,9 +69,8 @@ def stage_to(selection: Selection, split: str | None, folder: Path, progress: Pr
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / NOTES).touch()
-        with try_lock(folder / NOTES) as alone:
-            if not alone:
-                raise refuse(f"{folder} is being filled by another command", hint="wait for it to end", exit_code=1)
+        filling = refuse(f"{folder} is being filled by another command", hint="wait for it to end", exit_code=1)
+        with only(folder / NOTES, filling):
             missing = _copy_missing(rows, _Copy(folder, manifest.site), progress)
             write_whole(folder / os.fsdecode(SAMPLES), "".join(sample_lines(rows)).encode())
     except OSError as error:

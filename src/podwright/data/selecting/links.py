@@ -19,7 +19,7 @@ from podwright.data.selecting.manifests import changed, samples_of
 from podwright.data.selecting.pool import SampleFile
 from podwright.data.selecting.selections import Selection
 from podwright.data.tree.layouts import layouts
-from podwright.runs.files import make_private, write_whole
+from podwright.files.whole import make_private, write_whole
 
 SAMPLES = "samples.jsonl"
 

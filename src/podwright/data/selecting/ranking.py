@@ -21,8 +21,8 @@ import numpy as np
 
 from podwright.analysis.classes import most_mixed
 from podwright.data.selecting.pool import Array, Pool
+from podwright.files.untrusted import read_untrusted
 from podwright.reading.run_data import read_confusion
-from podwright.runs.files import read_untrusted
 from podwright.spec.problems import refuse
 
 SAMPLES = "results/samples.jsonl"

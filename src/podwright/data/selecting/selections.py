@@ -16,7 +16,7 @@ from typing import Any
 
 from podwright.data.catalog.store import Store, check_name
 from podwright.data.selecting.pool import DataSample, SampleFile
-from podwright.runs.files import make_private, write_whole
+from podwright.files.whole import make_private, whole_path, write_whole
 from podwright.spec.problems import refuse
 
 ALL = "all"
@@ -78,10 +78,8 @@ def freeze(store: Store, selection: Selection) -> None:
     """Write a selection; a name that is taken is refused."""
     check_free(store, selection.name)
     make_private(store.selections)
-    part = store.selections / f".{selection.name}.part"
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(mode=0o700)
-    try:
+    with whole_path(store.selections / selection.name) as part:
+        part.mkdir(mode=0o700)
         inner = {
             "dataset": selection.dataset,
             "root": selection.root.hex(),
@@ -93,9 +91,6 @@ def freeze(store: Store, selection: Selection) -> None:
         document = {**selection.as_json(), **inner}
         write_whole(part / "selection.json", json.dumps(document, indent=1).encode() + b"\n")
         write_whole(part / "samples.parquet", _parquet(selection))
-        part.rename(store.selections / selection.name)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def check_free(store: Store, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,10 @@ from podwright.engines.frames import assemble
 from podwright.engines.kubernetes.claim_reader import Reader, is_ready
 from podwright.engines.mirror import Mirror, Trees
 from podwright.engines.parts import clear_command, clear_input, cleared
+from podwright.files.journal import append
+from podwright.files.whole import make_private
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.files import make_private
 from podwright.spec.problems import Refusal, refuse
 
 
@@ -168,7 +168,10 @@ class Shipped:
         data = self._api.text(f"{path_of('Pod', self._namespace, pod)}/log", **query)
         _, known, rest = data.partition(last) if last else (b"", b"", b"")
         fresh = rest if known else data
-        return bool(fresh) and append(log, fresh)
+        if fresh:
+            make_private(log.parent)
+            append(log, fresh)
+        return bool(fresh)
 
     def follow(self, folders: Sequence[RunFolder], pods: Pods, timeout_s: float) -> None:
         """Read on until the side containers have ended: what is deleted takes its output along."""
@@ -190,6 +193,7 @@ class Shipped:
         deadline = time.monotonic() + timeout_s
         query: dict[str, str | int] = {"container": names.SHIP, "timestamps": "true", "follow": "true"}
         path = f"{path_of('Pod', self._namespace, pod)}/log"
+        make_private(log.parent)
         with suppress(Away, ApiError), self._api.lines(path, timeout_s, **query) as lines:
             for line in lines:
                 append(log, line)
@@ -216,14 +220,3 @@ def _last_line(log: Path) -> bytes:
     except OSError:
         return b""
     return next((line for line in reversed(lines) if line.endswith(b"\n") and STAMP.match(line)), b"")
-
-
-def append(log: Path, data: bytes) -> bool:
-    """Append to a log in one write, so that two clients never mix their lines."""
-    make_private(log.parent)
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, data)
-    finally:
-        os.close(file)
-    return True

@@ -23,10 +23,10 @@ from podwright.engines.base import NO_ROUTE, ClusterUsage, Files, Job, Part, Req
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
+from podwright.files.locks import locked_text
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
-from podwright.runs.locks import locked_text
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:

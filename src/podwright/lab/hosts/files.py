@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from podwright.files.whole import whole_path
 from podwright.lab import cgroups, debian, mask, scripts, ssh
 from podwright.lab.folder import keep, write
 from podwright.lab.hosts import shape
@@ -69,28 +69,26 @@ def write_disk(folder: Path, host: str, gpus: int) -> None:
     disk = folder / "disks" / host / "written"
     if disk.exists():
         return
-    unfinished = disk.with_name("unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    for path in ("ssh", "apt/apt.conf.d", "profile.d", "tmpfiles.d"):
-        (unfinished / "etc" / path).mkdir(parents=True)
-    (unfinished / "root").mkdir(mode=0o755)
-    (unfinished / "root" / ".ssh").mkdir(mode=0o700)
-    write(unfinished / "etc" / "hostname", f"{host}\n")
-    write(unfinished / "etc" / "hosts", f"127.0.0.1 localhost\n127.0.1.1 {host}\n")
-    write(unfinished / "etc" / "apt" / "sources.list", sources_list())
-    # This machine's source may be a snapshot, whose lists are past their date.
-    write(unfinished / "etc" / "apt" / "apt.conf.d" / "90lab", 'Acquire::Check-Valid-Until "false";\n')
-    write(unfinished / "etc" / "profile.d" / "lab.sh", f'PATH="{Path(sys.prefix) / "bin"}:$PATH"\n')
-    # Slurm counts a GPU only when it is a device.
-    devices = "".join(f"L /dev/nvidia{number} - - - - /dev/null\n" for number in range(gpus))
-    write(unfinished / "etc" / "tmpfiles.d" / "lab-gpus.conf", devices)
-    write(unfinished / "root" / ".ssh" / "authorized_keys", (folder / "ssh" / "id_ed25519.pub").read_text(), 0o600)
-    ssh.make_key(unfinished / "etc" / "ssh" / "ssh_host_ed25519_key")
-    # Else the empty lists of the image would be taken for fresh ones.
-    lists = unfinished / "var" / "lib" / "apt" / "lists"
-    lists.mkdir(parents=True)
-    os.utime(lists, (0, 0))
-    unfinished.rename(disk)
+    with whole_path(disk) as part:
+        for path in ("ssh", "apt/apt.conf.d", "profile.d", "tmpfiles.d"):
+            (part / "etc" / path).mkdir(parents=True)
+        (part / "root").mkdir(mode=0o755)
+        (part / "root" / ".ssh").mkdir(mode=0o700)
+        write(part / "etc" / "hostname", f"{host}\n")
+        write(part / "etc" / "hosts", f"127.0.0.1 localhost\n127.0.1.1 {host}\n")
+        write(part / "etc" / "apt" / "sources.list", sources_list())
+        # This machine's source may be a snapshot, whose lists are past their date.
+        write(part / "etc" / "apt" / "apt.conf.d" / "90lab", 'Acquire::Check-Valid-Until "false";\n')
+        write(part / "etc" / "profile.d" / "lab.sh", f'PATH="{Path(sys.prefix) / "bin"}:$PATH"\n')
+        # Slurm counts a GPU only when it is a device.
+        devices = "".join(f"L /dev/nvidia{number} - - - - /dev/null\n" for number in range(gpus))
+        write(part / "etc" / "tmpfiles.d" / "lab-gpus.conf", devices)
+        write(part / "root" / ".ssh" / "authorized_keys", (folder / "ssh" / "id_ed25519.pub").read_text(), 0o600)
+        ssh.make_key(part / "etc" / "ssh" / "ssh_host_ed25519_key")
+        # Else the empty lists of the image would be taken for fresh ones.
+        lists = part / "var" / "lib" / "apt" / "lists"
+        lists.mkdir(parents=True)
+        os.utime(lists, (0, 0))
 
 
 def sources_list() -> str:

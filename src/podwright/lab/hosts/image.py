@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 
+from podwright.files.whole import whole_path
 from podwright.lab import caches, debian
 from podwright.lab.base import Say
 
@@ -51,8 +51,6 @@ def get(say: Say) -> Path:
 
 
 def _make(kept: Path, suite: str) -> None:
-    unfinished = kept.with_name(f"{kept.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    debian.make(unfinished, suite, _PACKAGES, _LEFT_OUT, [f"--customize-hook={hook}" for hook in _HOOKS])
-    unfinished.chmod(0o755)
-    unfinished.rename(kept)
+    with whole_path(kept) as part:
+        debian.make(part, suite, _PACKAGES, _LEFT_OUT, [f"--customize-hook={hook}" for hook in _HOOKS])
+        part.chmod(0o755)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from podwright.clients.registry import digest_of
+from podwright.files.whole import whole_path
 from podwright.lab import debian
 from podwright.lab.base import Say
 from podwright.lab.kubernetes.binaries import cache_root, locked
@@ -123,9 +124,8 @@ def base_layer(say: Say) -> PackedLayer:
 
 def _make(kept: Path, suite: str) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = kept.with_name(f"unfinished-{kept.name}")
-    debian.make(unfinished, suite, _PACKAGES, _LEFT_OUT, [f"--skip={_SKIPPED}", f"--customize-hook={_HOOK}"])
-    unfinished.rename(kept)
+    with whole_path(kept) as part:
+        debian.make(part, suite, _PACKAGES, _LEFT_OUT, [f"--skip={_SKIPPED}", f"--customize-hook={_HOOK}"])
 
 
 def _layer(kept: Path) -> PackedLayer:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from podwright.files.whole import whole_path
 from podwright.lab.kubernetes.shape import CONTROL_ADDRESS, NAMESPACE, KubernetesLabShape
 
 LOOPBACK = "127.0.0.1"
@@ -87,11 +88,11 @@ def _sign(folder: Path, certificate: Certificate) -> None:
     if certificate.names:
         extensions.append(f"subjectAltName={certificate.alternatives()}")
     command = ["req", "-x509", "-CA", "ca.crt", "-CAkey", "ca.key", *_NEW_KEY, "-days", "3650"]
-    command += ["-subj", certificate.subject(), "-keyout", f"{certificate.file}.key", "-out", "new.crt"]
+    command += ["-subj", certificate.subject(), "-keyout", f"{certificate.file}.key"]
     for extension in extensions:
         command += ["-addext", extension]
-    _openssl(folder, *command)
-    (folder / "new.crt").rename(folder / f"{certificate.file}.crt")
+    with whole_path(folder / f"{certificate.file}.crt") as part:
+        _openssl(folder, *command, "-out", part.name)
 
 
 def _openssl(folder: Path, *arguments: str) -> None:

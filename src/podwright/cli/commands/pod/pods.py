@@ -121,7 +121,7 @@ def pod_grant_command(
 
     granted = pods.find(Home.open(), pod)
     cluster = pods.kubernetes_of(granted, scheduler)
-    request = kubernetes.GrantRequest(granted, cluster, namespace or kubernetes.namespace_of(cluster), group, rdma)
+    request = kubernetes.GrantRequest(granted, cluster, namespace or pods.namespace_of(cluster), group, rdma)
     objects = request.objects()
     if render:
         print_objects(objects, as_json)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podwright.runs.files import read_untrusted
+from podwright.files.untrusted import read_untrusted
 from tests.fixtures.hostile import NO_PLAIN_FILES, TOO_LARGE
 
 
