@@ -145,7 +145,7 @@ _ROWS = (
         "cost",
         "Prove",
         "prove.cost",
-        "Reckon what a pod and a result cost, and whether to rent instead",
+        "Compute what a pod and a result cost, and whether to rent instead",
         "podwright cost pod pod.yaml",
         "Prices are those of `costs:` in the pod's file. What has no price is named, and\nthe total says `at least`.",
     ).with_commands(
@@ -199,7 +199,7 @@ _ROWS = (
         "capacity",
         "Pods",
         "design.capacity",
-        "Reckon storage, bandwidth and nodes for a fleet of cars",
+        "Compute storage, bandwidth and nodes for a fleet of cars",
         "podwright capacity examples/capacity-fleet.yaml",
     ),
     Command(
@@ -228,7 +228,7 @@ _ROWS = (
     )
     .with_commands(
         ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", details.REPLACE_TOO),
-        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
+        ("secrets", "Make secrets of a pod again", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
         ("down", "Take a pod's services off its hosts", "pod.yaml --yes", details.DOWN_TOO),
         module="pod.day_two",
     )
