@@ -1,6 +1,6 @@
 """Files, read and written in the few ways that a pilot has.
 
-Many lie under names that ranks can write to as well: a pipe there would hold a pilot up for ever, a link lead elsewhere.
+Many lie under names that ranks can write to as well: a pipe there would hold a pilot up for ever, a link lead away.
 """
 
 from __future__ import annotations
