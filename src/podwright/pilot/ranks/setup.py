@@ -62,7 +62,7 @@ def unpack(tar: str, sha256: str, folder: str) -> int:
         if not os.path.isdir(folder):
             unfinished = tempfile.mkdtemp(prefix=".code-", dir=above)
             with tarfile.open(fileobj=copy) as archive:
-                _extract(archive, unfinished)
+                extract(archive, unfinished)
             try:
                 os.rename(unfinished, folder)
             except OSError:
@@ -85,7 +85,7 @@ def _copy_checked(tar: str, sha256: str, copy: IO[bytes]) -> int:
     return size
 
 
-def _extract(archive: tarfile.TarFile, folder: str) -> None:
+def extract(archive: tarfile.TarFile, folder: str) -> None:
     """Unpack all members; the digest was checked, but one that would leave the folder is refused all the same."""
     root = os.path.realpath(folder)
     for member in archive.getmembers():
