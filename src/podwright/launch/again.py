@@ -91,7 +91,7 @@ def _code(session: Session, folder: RunFolder) -> Snapshot | None:
     asked = folder.asked
     if asked.code is None:
         return None
-    parts = [session.home.folder(point_id(folder.id, index)) for index in range(min(asked.points, 1))]
+    parts = [session.home.folder(point) for point in asked.point_ids[:1]]
     for place in (folder, *parts):
         path = place.path / "job" / "code.tar"
         if path.exists() and digest_of(path) == asked.code.get("sha256"):

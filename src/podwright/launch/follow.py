@@ -24,7 +24,6 @@ from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.fold import BRINGS_DATA
-from podwright.runs.points import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
@@ -90,8 +89,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
             records.update(_Look(session, engine).at(members))
     for folder in folders:
         if folder.asked.points:
-            points = point_ids(folder.id, folder.asked.points)
-            reconcile(session, [point for point in points if home.is_there(point)])
+            reconcile(session, [point for point in folder.asked.point_ids if home.is_there(point)])
             records[folder.id] = home.read(folder.id)
     return records
 
@@ -360,8 +358,7 @@ class _Look:
         parent = folder.asked.parent
         if parent is None:
             return [folder]
-        count = self.home.folder(parent).asked.points
-        ids = point_ids(parent, count)
+        ids = self.home.folder(parent).asked.point_ids
         if not all(self.home.has(run_id) for run_id in ids):
             return []
         return [self.home.folder(run_id) for run_id in ids]

@@ -22,7 +22,6 @@ from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import Copier, LeftOut, ignore
 from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample, last_results
-from podwright.runs.points import point_ids
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import Refusal, refuse
@@ -99,7 +98,7 @@ class Run:
         home = self._session.home
         ids = home.index.points(self.id)
         if self.folder.is_readable:
-            ids = point_ids(self.id, self.folder.asked.points)
+            ids = self.folder.asked.point_ids
         return [Run(self._session, point) for point in ids if home.is_there(point)]
 
     def records(self) -> tuple[Record, list[Record]]:

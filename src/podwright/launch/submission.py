@@ -294,5 +294,5 @@ def resubmit(engine: Engine, siblings: Sequence[RunFolder], parts: Sequence[RunF
         return False
     with submitting(first) as alone, suppress(Refusal):
         if alone:
-            _submit(engine, first.asked.parent or first.id, parts, again=True)
+            _submit(engine, first.asked.job_id, parts, again=True)
     return True

@@ -61,6 +61,11 @@ class RunFolder:
         """Return the run's id."""
         return self.path.name
 
+    @property
+    def job_path(self) -> Path:
+        """Return the folder of the whole job, where all that its points share lies."""
+        return self.path.parent / self.asked.job_id
+
     @cached_property
     def asked(self) -> Asked:
         """Return what was asked of the run."""

@@ -25,7 +25,6 @@ from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.ownership import check_owner
-from podwright.runs.points import point_ids
 from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
 from podwright.spec.problems import Refusal, refuse, short
@@ -250,7 +249,7 @@ class Home:
         return self.index.record(run_id)
 
     def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
-        points = [self.read_anyway(point) for point in point_ids(asked.id, asked.points) if self.is_there(point)]
+        points = [self.read_anyway(point) for point in asked.point_ids if self.is_there(point)]
         parent = sum_up(asked, str(folder.path), points)
         # A client writes the parent first. One that was killed before it wrote a point leaves a run that nobody starts.
         if not points and time.time() - asked.created_at > CREATE_S:

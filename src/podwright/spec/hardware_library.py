@@ -12,7 +12,7 @@ from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from podwright.spec.check import checked
-from podwright.spec.findings import one_of
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
 from podwright.spec.types import Strict, wrong

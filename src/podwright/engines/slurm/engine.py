@@ -17,7 +17,7 @@ from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, 
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.site import SITE, whole_of
+from podwright.engines.site import SITE
 from podwright.engines.slurm import lost_jobs, prefetch
 from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
@@ -259,7 +259,7 @@ class SlurmEngine:
         parent, job = known[0].asked.parent, known[0].handle
         if whole and parent and job:
             self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
-            prefetch.end(self._reach, [whole_of(known[0])])
+            prefetch.end(self._reach, [known[0].job_path])
             return
         self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
         self._queue.stop(known, gently=True)
@@ -346,7 +346,7 @@ class SlurmEngine:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
-        root, parent = f"{site_of(submitted[0])['folder']}/runs", submitted[0].asked.parent or submitted[0].id
+        root, parent = f"{site_of(submitted[0])['folder']}/runs", submitted[0].asked.job_id
         command = [self._scheduler.python or "python3", "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
 
         def ask(question: dict[str, Any]) -> bytes:

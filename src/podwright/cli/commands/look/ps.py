@@ -13,7 +13,7 @@ from podwright.cli.terminal.listing import LATEST, list_runs
 
 def complete_state(incomplete: str) -> list[str]:
     """Return the states that begin like this."""
-    from podwright.launch.run_filter import STATES
+    from podwright.runs import STATES
 
     return [state for state in STATES if state.startswith(incomplete)]
 

@@ -35,7 +35,7 @@ def pod_power_command(
     """Ask management controllers, or have them switch hosts; what runs there ends, so that a person is asked."""
     from podwright.bringup.apply.controllers import ask_all, controllers, power_of
     from podwright.clients.redfish import DEVICES, RESETS, Redfish
-    from podwright.spec.findings import one_of
+    from podwright.spec.nearest import one_of
     from podwright.spec.problems import refuse
 
     if action is not None and action not in RESETS:
