@@ -41,8 +41,8 @@ class Task(ABC):
     """Its name among MLPerf's benchmarks, or its own."""
     quality: str
     """Name of the value that is to reach the target."""
-    target: float
-    """Training ends when the quality has reached this; higher is better."""
+    target: float | None = None
+    """Training ends when the quality has reached this; higher is better. None: after its last epoch, and well."""
     epochs: int
     steps: int
     """Steps of an epoch."""
@@ -50,6 +50,7 @@ class Task(ABC):
     """Samples of a step, of one rank."""
     train_samples: int
     eval_samples: int
+    world: World
     net: nn.Module
     """What is trained; its output for a batch is the loss."""
     optimizer: torch.optim.Optimizer
@@ -57,6 +58,10 @@ class Task(ABC):
     """Gradients are cut to this length; None: as they are."""
     flops_per_sample = 0.0
     """Floating-point operations of training on one sample; 0: not told."""
+    speed = "samples_per_s"
+    """What the speed is called that is told."""
+    pulse: Pulse | None = None
+    """The loop's, while it trains this task."""
 
     @abstractmethod
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
@@ -73,6 +78,19 @@ class Task(ABC):
     @abstractmethod
     def shape(self) -> dict[str, Any]:
         """What must be equal for a checkpoint to fit."""
+
+    def heed(self) -> None:
+        """Within a long score: stop here where any rank was asked to. All ranks call it equally often."""
+        if self.pulse is not None:
+            self.pulse.beat()
+            if self.pulse.stop:
+                raise Stopped
+
+    def conclude(self, out: Path, teller: Teller) -> None:
+        """Leave the results; every rank comes here once its last epoch is scored."""
+        if self.world.leads:
+            out.mkdir(parents=True, exist_ok=True)
+            torch.save({"model": self.net.state_dict(), **self.shape()}, out / "model.pt")
 
 
 @dataclass
@@ -96,7 +114,7 @@ class Loop:
             model = torch.compile(model, options={"coordinate_descent_tuning": settings.tune})  # type: ignore[assignment]
         if world.size > 1:
             model = join_ranks(model, world.device, self.times)
-        self.model, self.place = model, Place()
+        self.model, self.place, task.pulse = model, Place(), self.pulse
         self._began, self._counted = time.monotonic(), 0
 
     @property
@@ -120,15 +138,15 @@ class Loop:
         return where | {"epoch": self.place.epoch + 1, "epochs": self.task.epochs}
 
     def train(self) -> bool:
-        """Train until the target is reached or the epochs are over; returns whether it was reached."""
+        """Train until the target is reached or the epochs are over; returns whether all went as it should."""
         while self.place.epoch < self.task.epochs:
-            epoch = self.place.epoch + 1
+            epoch, began = self.place.epoch + 1, time.monotonic()
             with self.log.part("epoch", epoch_num=epoch):
                 self._train_epoch()
-            reached = self._score(epoch)
+            reached = self._score(epoch, began)
             if reached or epoch == self.task.epochs:
                 self.profile.close()
-                return reached
+                return reached or self.task.target is None
             self.place = Place(epoch)
         return False
 
@@ -179,22 +197,23 @@ class Loop:
         if loss is None:
             return
         per_s = self._counted * self.global_batch / max(1e-9, time.monotonic() - self._began)
-        values = self.progress() | {"step": step, "samples_per_s": round(per_s, 2)}
+        values = self.progress() | {"step": step, self.task.speed: round(per_s, 2)}
         if self.task.flops_per_sample:
             values["tflops"] = per_s * self.task.flops_per_sample / self.world.size / 1e12
         self.teller.step(values, loss, self.times.told)
 
-    def _score(self, epoch: int) -> bool:
+    def _score(self, epoch: int, epoch_began: float) -> bool:
         task, began = self.task, time.monotonic()
         match_buffers(task.net)
         task.net.eval()
         with self.log.part("eval", epoch_num=epoch):
             values = task.score()
             self.log.point("eval_accuracy", round(values[task.quality], 6), epoch_num=epoch)
-        self.teller.values(self.progress() | values)
+            self.pulse.flush()
+        self.teller.values(self.progress() | values | {"epoch_s": time.monotonic() - epoch_began})
         listed = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         self.teller.line(f"epoch {epoch}/{task.epochs}  {listed}  scored in {time.monotonic() - began:.1f} s")
-        return values[task.quality] >= task.target
+        return task.target is not None and values[task.quality] >= task.target
 
     def save(self) -> None:
         """Write a checkpoint, if any are kept; the leader's state is everyone's."""
@@ -221,19 +240,23 @@ class Loop:
         if latest is None:
             return
         name, state = latest
-        if state["shape"] != self.task.shape():
-            raise SystemExit(f"{folder}/{name} is of another network\n\nhint: give --checkpoint another folder")
+        shape, other = self.task.shape(), state["shape"]
+        differs = [key for key in {**shape, **other} if shape.get(key) != other.get(key)]
+        if differs:
+            message = f"{folder}/{name} is of another network, by its {' and '.join(differs)}"
+            raise SystemExit(f"{message}\n\nhint: give --checkpoint another folder")
         self.task.net.load_state_dict(state["model"])
         self.task.optimizer.load_state_dict(state["optimizer"])
-        done = min(self.task.steps, -(-state["samples"] // self.global_batch))
-        self.place = Place(state["epoch"], done)
-        self.teller.line(f"resumed from {name}: epoch {self.place.epoch + 1}, step {done} of {self.task.steps}")
+        self.place = self._place_of(state)
+        where = f"epoch {self.place.epoch + 1}, step {self.place.step} of {self.task.steps}"
+        self.teller.line(f"resumed from {name}: {where}")
 
-
-def write_model(folder: Path, task: Task) -> None:
-    """Leave the trained weights, and what they are of, in the results."""
-    folder.mkdir(parents=True, exist_ok=True)
-    torch.save({"model": task.net.state_dict(), **task.shape()}, folder / "model.pt")
+    def _place_of(self, state: checkpoint.State) -> Place:
+        """Where a checkpoint goes on; one from beyond the last epoch is only scored."""
+        if state["epoch"] >= self.task.epochs:
+            return Place(self.task.epochs - 1, self.task.steps)
+        samples = state["samples"] if "samples" in state else state["frames"]  # as 0.1's segmentation called them
+        return Place(state["epoch"], min(self.task.steps, -(-samples // self.global_batch)))
 
 
 def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
@@ -256,8 +279,7 @@ def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
         log.begin("run_start")
         reached = loop.train()
         log.end("run_stop", status="success" if reached else "aborted")
-        if world.leads:
-            write_model(settings.out, task)
+        task.conclude(settings.out, teller)
     except Stopped:
         log.end("run_stop", status="aborted")
         teller.line(f"stopped at step {loop.step} of {loop.steps}")

@@ -1,8 +1,6 @@
-"""What is minimised, and how fast."""
+"""What is minimised."""
 
 from __future__ import annotations
-
-import math
 
 import torch
 from torch import Tensor
@@ -11,7 +9,6 @@ from torch.nn import functional as F
 from classes import IGNORE
 
 SMALL_FIRST = 0.6  # a class weighs by its pixels to the power of minus this: 0 is every pixel alike, 1 every class
-WARM_UP = 0.2  # share of the training in which the learning rate rises
 
 
 def loss_of(scores: Tensor, truth: Tensor) -> Tensor:
@@ -33,10 +30,3 @@ def loss_of(scores: Tensor, truth: Tensor) -> Tensor:
     there = true > 0
     dice = 1 - (2 * hits + 1) / (true + said + 1)
     return entropy + (dice * there).sum() / there.sum().clamp(min=1)
-
-
-def learning_rate(done: float, highest: float) -> float:
-    """Up in a straight line, down in half a cosine, by the share of the training that is done."""
-    if done < WARM_UP:
-        return highest * done / WARM_UP
-    return highest * 0.5 * (1 + math.cos(math.pi * (done - WARM_UP) / (1 - WARM_UP)))

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from podwright.launch import Session
 from podwright.prove.scale import scaling_curve
-from podwright.prove.suite_folder import CellKey, SuiteFolder, key_json
+from podwright.prove.suite_folder import CellKey, SuiteFolder
 from podwright.report import write_comparison, write_run_report
 from podwright.report.suite import write_suite_report
 from podwright.runs import Home
@@ -47,7 +47,7 @@ def _suite(base: Path) -> Path:
     folder = SuiteFolder(home.path / "suites" / "night")
     write_history(folder, [1.0], IMAGES[:1])
     hostile = CellKey("resnet", "local", "container", 4, HOSTILE)
-    folder.note("asked", round=1, cell=key_json(hostile), warmup=False, run="resnet-hhhh")
+    folder.note("asked", round=1, cell=asdict(hostile), warmup=False, run="resnet-hhhh")
     folder.note("done", run="resnet-hhhh", state="succeeded", values={"duration_s": 17.0}, version=HOSTILE)
     return write_suite_report(Session(home), folder, scaling_curve(folder.cells(), "strong"))
 

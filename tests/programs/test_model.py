@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classes import IGNORE
+from kit.rates import warm_then_cosine
 from model import UNet
-from objective import WARM_UP, learning_rate, loss_of
+from objective import loss_of
 
 
 @pytest.mark.parametrize(("width", "height"), [(32, 32), (48, 30), (17, 23)])
@@ -58,9 +59,9 @@ def test_small_classes_weigh_more_per_pixel() -> None:
 
 @given(st.floats(0, 1))
 def test_learning_rate_stays_in_bounds(done: float) -> None:
-    assert 0 <= learning_rate(done, 0.5) <= 0.5
+    assert 0 <= warm_then_cosine(done, 0.5, 0.2) <= 0.5
 
 
 def test_learning_rate_peaks_after_the_warm_up() -> None:
-    assert learning_rate(WARM_UP, 0.5) == 0.5
-    assert learning_rate(1, 0.5) == pytest.approx(0)
+    assert warm_then_cosine(0.2, 0.5, 0.2) == 0.5
+    assert warm_then_cosine(1, 0.5, 0.2) == pytest.approx(0)

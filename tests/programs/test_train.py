@@ -20,9 +20,12 @@ from PIL import Image
 from classes import a2d2_classes
 from config import read_config
 from kit.checkpoint import saved
+from kit.rates import warm_then_cosine
+from kit.world import World
 from model import UNet
 from scenes import YAWS_DEGREES, Plan, make
-from tests.programs.conftest import TORCHRUN, told
+from tests.programs.conftest import TINY, TORCHRUN, told
+from train import Scenes
 
 Train = Callable[..., int]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -64,10 +67,35 @@ def test_lines(train: Train, frames: Path, tmp_path: Path, capsys: pytest.Captur
     last = json.loads(text.splitlines()[-2])["podwright"]
     assert {"iou.sky", "iou.rd-normal-street"} <= set(last)
     logged = [json.loads(line.removeprefix(":::MLLOG ")) for line in text.splitlines() if line.startswith(":::MLLOG ")]
-    assert [entry["key"] for entry in logged] == ["run_start", "eval_accuracy", "eval_accuracy", "run_stop"]
-    assert [entry["event_type"] for entry in logged][::3] == ["INTERVAL_START", "INTERVAL_END"]
-    assert [entry["metadata"].get("epoch_num") for entry in logged] == [None, 1, 2, None]
+    run = logged[next(place for place, entry in enumerate(logged) if entry["key"] == "run_start") :]
+    epoch = ["epoch_start", "epoch_stop", "eval_start", "eval_accuracy", "eval_stop"]
+    assert [entry["key"] for entry in run] == ["run_start", *epoch, *epoch, "run_stop"]
+    assert [run[0]["event_type"], run[-1]["event_type"]] == ["INTERVAL_START", "INTERVAL_END"]
+    assert [entry["metadata"].get("epoch_num") for entry in run] == [None, *[1] * 5, *[2] * 5, None]
     assert logged[-1]["metadata"]["status"] == "success"
+
+
+def test_the_losses_are_those_of_a_loop_without_a_kit(
+    train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Written out here step by step: what the loop does besides must not change one bit of them."""
+    assert train("--data", frames, "--out", tmp_path) == 0
+    seen = told(capsys.readouterr().out, "loss")
+    torch.manual_seed(0)
+    task = Scenes(read_config([*TINY, "--data", str(frames)], {}), World(0, 1, 1, torch.device("cpu")))
+    losses: dict[int, float] = {}
+    for epoch in range(2):
+        task.net.train()
+        for batch in task.batches(epoch, 0):
+            torch.manual_seed(len(losses))
+            task.optimizer.param_groups[0]["lr"] = warm_then_cosine((len(losses) + 1) / 12, 6e-3 * (2 / 8) ** 0.5, 0.2)
+            loss = task.net(*batch)
+            task.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(task.net.parameters(), 1.0)
+            task.optimizer.step()
+            losses[len(losses) + 1] = round(float(loss.detach()), 6)
+    assert seen == losses
 
 
 def test_it_learns(train: Train, frames: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +175,7 @@ def test_a_damaged_checkpoint_falls_back(
 def test_a_checkpoint_of_another_network_is_refused(train: Train, frames: Path, tmp_path: Path) -> None:
     kept = ("--data", frames, "--out", tmp_path / "out", "--checkpoint", tmp_path / "kept", "--epochs", 1)
     train(*kept)
-    with pytest.raises(SystemExit, match="is of another network or class list"):
+    with pytest.raises(SystemExit, match="is of another network, by its width"):
         train(*kept, "--width", 8)
 
 

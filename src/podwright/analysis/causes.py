@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from statistics import median
-from typing import Any
 
 from podwright.analysis.traits import STEPS, SensorValue, Traits
 
@@ -24,10 +23,6 @@ class Cause:
     a: str | float | None
     b: str | float | None
     text: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `compare --json` lists it."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

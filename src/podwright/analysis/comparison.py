@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import NormalDist, fmean, median
 from typing import Any
 
@@ -25,7 +25,7 @@ _MEDIAN_ERROR = math.sqrt(math.pi / 2)
 _ERRORS = 3.7
 """How many errors of the ratio must fit into the margin for the rule to decide nine times of ten; by simulation."""
 _SURE = 0.8
-"""How sure it shall be that the true spread is no greater than the one that `needed` is reckoned with."""
+"""How sure it shall be that the true spread is no greater than the one that `needed` is computed with."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,7 @@ class PairComparison:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `compare`, but for the causes."""
-        return {
-            "ratio": self.ratio,
-            "interval": list(self.interval) if self.interval else None,
-            "n": list(self.n),
-            "p": self.p,
-            "verdict": self.verdict,
-            "margin": self.margin,
-            "needed": self.needed,
-        }
+        return asdict(self)
 
 
 def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN) -> PairComparison:
@@ -86,7 +78,7 @@ def needed_samples(a: Sequence[float], b: Sequence[float], margin: float) -> int
     """Return how many samples a side would decide; None where no side has two, so that nobody knows their spread.
 
     It depends on the spread alone and not on the ratio that was seen: of two sides that are the same, that ratio is
-    chance. Few samples tell their spread badly, so the greatest that is likely is reckoned with.
+    chance. Few samples tell their spread badly, so the greatest that is likely is taken.
     """
     freedom = sum(len(side) - 1 for side in (a, b) if side)
     if freedom < 1:

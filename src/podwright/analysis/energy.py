@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from podwright.analysis.statistics import known_sum
 from podwright.pilot.metrics import is_of
 from podwright.runs.events import Sample
 
@@ -24,10 +25,7 @@ class Energy:
     @property
     def kwh(self) -> float | None:
         """Return all that was measured."""
-        known = [part for part in (self.gpu_kwh, self.cpu_kwh) if part is not None]
-        if not known:
-            return None
-        return sum(known)
+        return known_sum((self.gpu_kwh, self.cpu_kwh))
 
     @property
     def origin(self) -> str:

@@ -1,8 +1,16 @@
-"""Figures that stand for many values: the mean, the middle, quantiles. None stands for no values. Pure."""
+"""Figures that stand for many values: the sum, the mean, the middle, quantiles. None stands for no values. Pure."""
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+
+def known_sum(values: Iterable[float | None]) -> float | None:
+    """Return what the known ones add up to."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return sum(known)
 
 
 def mean(values: Sequence[float]) -> float | None:

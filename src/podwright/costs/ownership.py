@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
+from podwright.analysis.statistics import known_sum
 from podwright.design.bom import Item
 from podwright.design.plan import design_pod
 from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
@@ -51,10 +52,6 @@ class CostItem:
     amount: float | None
     origin: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `cost` lists it."""
-        return {"name": self.name, "amount": self.amount, "origin": self.origin}
-
 
 @dataclass(frozen=True)
 class CostSheet:
@@ -66,10 +63,7 @@ class CostSheet:
     @property
     def total(self) -> float | None:
         """Return the sum of what is known; None where nothing is."""
-        amounts = [item.amount for item in self.items if item.amount is not None]
-        if not amounts:
-            return None
-        return sum(amounts)
+        return known_sum(item.amount for item in self.items)
 
     @property
     def missing(self) -> list[str]:
@@ -84,6 +78,16 @@ class CostSheet:
     def amount(self, name: str) -> float:
         """Return the amount of a line, 0 where it is not known."""
         return next((item.amount or 0.0 for item in self.items if item.name == name), 0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a sum as all `cost` commands have it."""
+        return {
+            "currency": self.currency,
+            "total": self.total,
+            "at_least": self.at_least,
+            "missing": self.missing,
+            "items": [asdict(item) for item in self.items],
+        }
 
 
 @dataclass(frozen=True)
@@ -154,13 +158,13 @@ class _ByFile:
 
 
 @lru_cache(maxsize=64)
-def _reckoned(key: _ByFile) -> PodCosts:
-    return reckon_pod(key.pod, design_pod(key.pod).bill())
+def _costs_of_file(key: _ByFile) -> PodCosts:
+    return costs_of_bill(key.pod, design_pod(key.pod).bill())
 
 
 def pod_costs(pod: Pod) -> PodCosts:
     """Return what a pod costs, with switches, cables and racks from its design; a design is made once."""
-    return _reckoned(_ByFile(pod))
+    return _costs_of_file(_ByFile(pod))
 
 
 def pod_price(pod: Pod) -> Price | None:
@@ -184,8 +188,17 @@ def is_priced(pod: Pod) -> bool:
     return bool(given) or any(group.model.price is not None for group in pod.nodes)
 
 
-def reckon_pod(pod: Pod, bill: Sequence[Item]) -> PodCosts:
-    """Reckon a pod from its file and its bill of materials."""
+def check_priced(pod: Pod) -> None:
+    """Refuse a pod of which no price is known, or whose prices are of no currency."""
+    if not is_priced(pod):
+        hint = "write `costs: {currency: EUR, node_price: 199000, power_price_kwh: 0.22}`"
+        raise pod.refusal([("costs", "has no prices", hint)])
+    if "currency" not in pod.costs.model_fields_set:
+        raise pod.refusal([("costs.currency", "is missing", "write `currency: EUR`, or whatever the prices are in")])
+
+
+def costs_of_bill(pod: Pod, bill: Sequence[Item]) -> PodCosts:
+    """Return what a pod costs by its file and its bill of materials."""
     costs = pod.costs
     years, gpus, power_w = costs.years or YEARS, _gpus(pod), known_power_w(bill)
     bought = list(_bought(bill))

@@ -40,15 +40,10 @@ class PriceTable(Strict):
     offers: tuple[PriceOffer, ...] = Field(min_length=1, description="what can be rented")
 
 
-def shipped_tables() -> list[PriceTable]:
-    """Return the tables that ship."""
-    folder = resources.files("podwright.costs") / "data" / "prices"
-    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name)
-    return [read_text(PriceTable, entry.read_text("utf-8"), entry.name) for entry in files]
-
-
-def load_tables(paths: Sequence[Path]) -> list[PriceTable]:
+def price_tables(paths: Sequence[Path] = ()) -> list[PriceTable]:
     """Return the tables of these files; without a file those that ship."""
     if not paths:
-        return shipped_tables()
+        folder = resources.files("podwright.costs") / "data" / "prices"
+        texts = {entry.name: entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")}
+        return [read_text(PriceTable, texts[name], name) for name in sorted(texts)]
     return [read_text(PriceTable, decode(read_source(path), str(path)), str(path)) for path in paths]

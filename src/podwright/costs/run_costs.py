@@ -1,7 +1,7 @@
-"""What one result costs its user (TCS): the time that was held, failed tries included, energy and storage. Pure.
+"""What one result costs its user (TCS): the time that was held, failed tries included, energy and storage.
 
 The hour has the price that the pod's sheet gives it. Where the run's energy was measured, it takes the place of the
-electricity that the sheet reckons with.
+electricity that the sheet has.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from podwright.analysis.energy import Energy
-from podwright.costs.ownership import CostItem, CostSheet, PodCosts
+from podwright.analysis.energy import Energy, energy_of
+from podwright.analysis.statistics import known_sum
+from podwright.costs.ownership import CostItem, CostSheet, PodCosts, pod_costs
+from podwright.runs import RunFolder
 from podwright.runs.events import AttemptStarted, Event, PilotStarted
 from podwright.runs.record import Asked, Record
 from podwright.runs.training_clock import TrainingClock
-from podwright.spec import Costs
+from podwright.spec import Costs, Pod
 from podwright.theme import words
-
-_MONTH = "a month"
-_BYTES_A_TB = 1e12
 
 
 @dataclass(frozen=True)
@@ -83,23 +82,39 @@ def phases_of(record: Record, events: Iterable[Event]) -> Phases:
     return Phases(*spans)
 
 
-def reckon_run(
-    asked: Asked, record: Record, events: Sequence[Event], energy: Energy, pod: tuple[PodCosts, Costs], kept_bytes: int
-) -> RunCosts:
-    """Reckon one run on a pod of these costs."""
-    costs, prices = pod
-    phases = phases_of(record, events)
-    pue = prices.pue or 1.0
-    kwh = None if energy.kwh is None else energy.kwh * pue
+def cost_of_run(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
+    """Return what a run cost with the prices of a pod, its own or another."""
+    costs, prices, share = pod_costs(pod), pod.costs, _share_of(folder.asked, pod_costs(pod))
+    energy = energy_of(folder.samples(), dict(enumerate(record.hosts)))
+    phases = phases_of(record, folder.events())
+    kwh = None if energy.kwh is None else energy.kwh * (prices.pue or 1.0)
     co2 = None if kwh is None or prices.grid_co2_kg_kwh is None else kwh * prices.grid_co2_kg_kwh
-    items = [*_machines(asked, phases, costs), _storage(kept_bytes, prices)]
+    items = [*_machines(share, phases, costs), _storage(folder.saved_bytes(), prices)]
     if costs.rent is None:
-        items.insert(-1, _electricity(asked, phases, costs, energy, prices))
+        items.insert(-1, _electricity(share, phases, costs, energy, prices))
     return RunCosts(CostSheet(costs.sheet.currency, tuple(items)), phases, kwh, co2, record.state == "succeeded")
 
 
-def _machines(asked: Asked, phases: Phases, costs: PodCosts) -> Iterator[CostItem]:
-    rate, what = _rate(asked, costs)
+@dataclass(frozen=True)
+class _Share:
+    """What a run has of the pod: so many GPUs, or of a pod without any nodes, and the price of an hour of them."""
+
+    count: int
+    noun: str
+    per_hour: float | None
+
+
+def _share_of(asked: Asked, costs: PodCosts) -> _Share:
+    count, noun, each = asked.gpus, "GPU", costs.per_gpu_hour
+    if not asked.gpus:
+        count, noun, each = asked.nodes, "node", costs.per_node_hour
+    return _Share(count, noun, None if each is None else each * count)
+
+
+def _machines(share: _Share, phases: Phases, costs: PodCosts) -> Iterator[CostItem]:
+    rate, what = None, f"{share.count} {share.noun}s, whose price is not known"
+    if share.per_hour is not None:
+        rate, what = share.per_hour * _without_power(costs), words.count(share.count, share.noun, grouped=False)
     yield CostItem("queue", 0.0, f"{words.duration(phases.queue_s)} of waiting, in which nothing was held")
     spans = {
         "start-up": phases.start_s,
@@ -114,16 +129,6 @@ def _machines(asked: Asked, phases: Phases, costs: PodCosts) -> Iterator[CostIte
             yield CostItem(name, amount, shown)
 
 
-def _rate(asked: Asked, costs: PodCosts) -> tuple[float | None, str]:
-    """Return what an hour of the run's share of the pod costs without electricity, and what that share is."""
-    each, count, noun = costs.per_gpu_hour, asked.gpus, "GPU"
-    if not asked.gpus:
-        each, count, noun = costs.per_node_hour, asked.nodes, "node"
-    if each is None:
-        return None, f"{count} {noun}s, whose price is not known"
-    return each * count * _without_power(costs), f"{count} {noun}{'s' * (count != 1)}"
-
-
 def _without_power(costs: PodCosts) -> float:
     """Return the share of the sheet that is not electricity and cooling; all of it where the pod is rented."""
     total = costs.sheet.total
@@ -132,30 +137,28 @@ def _without_power(costs: PodCosts) -> float:
     return 1 - (costs.sheet.amount("electricity") + costs.sheet.amount("cooling")) / total
 
 
-def _electricity(asked: Asked, phases: Phases, costs: PodCosts, energy: Energy, prices: Costs) -> CostItem:
+def _electricity(share: _Share, phases: Phases, costs: PodCosts, energy: Energy, prices: Costs) -> CostItem:
     if energy.kwh is not None and prices.power_price_kwh is not None:
         pue = prices.pue or 1.0
         amount = energy.kwh * pue * prices.power_price_kwh
         return CostItem("electricity", amount, f"{energy.kwh:.3g} kWh {energy.origin}, x PUE {pue:g}")
-    each, count = (costs.per_gpu_hour, asked.gpus) if asked.gpus else (costs.per_node_hour, asked.nodes)
-    share = 1 - _without_power(costs)
-    if each is None or not share:
+    power = 1 - _without_power(costs)
+    if share.per_hour is None or not power:
         return CostItem("electricity", None, "neither measured nor given")
-    return CostItem("electricity", each * count * share * phases.held_s / 3600, "modelled: the pod's full draw")
+    return CostItem("electricity", share.per_hour * power * phases.held_s / 3600, "modelled: the pod's full draw")
 
 
-def _storage(kept_bytes: int, prices: Costs) -> CostItem:
+def _storage(saved_bytes: int, prices: Costs) -> CostItem:
     amount = None
-    if prices.storage_tb_month is not None or not kept_bytes:
-        amount = kept_bytes / _BYTES_A_TB * (prices.storage_tb_month or 0.0)
-    return CostItem("storage", amount, f"{kept_bytes / 1e9:.3g} GB kept for {_MONTH}; storage_tb_month")
+    if prices.storage_tb_month is not None or not saved_bytes:
+        amount = saved_bytes / 1e12 * (prices.storage_tb_month or 0.0)
+    return CostItem("storage", amount, f"{saved_bytes / 1e9:.3g} GB kept for a month; storage_tb_month")
 
 
 def per_result(runs: Sequence[RunCosts]) -> float | None:
     """Return what one result costs: all runs are paid for by those that succeeded."""
     results = sum(run.succeeded for run in runs)
-    totals = [run.sheet.total for run in runs]
-    known = [total for total in totals if total is not None]
-    if not results or not known:
+    total = known_sum(run.sheet.total for run in runs)
+    if not results or total is None:
         return None
-    return sum(known) / results
+    return total / results

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from podwright.costs.ownership import PodCosts, reckon_pod
+from podwright.costs.ownership import PodCosts, costs_of_bill
 from podwright.design.bom import Item
 from podwright.spec import Pod
 
@@ -60,7 +60,7 @@ def levers(pod: Pod, bill: Sequence[Item]) -> list[Lever]:
 def _moved(pod: Pod, bill: Sequence[Item], name: str, value: float) -> PodCosts:
     limits = {"utilization": min(value, 1.0), "pue": max(value, 1.0)}
     costs = pod.costs.model_copy(update={name: limits.get(name, value)})
-    return reckon_pod(pod.model_copy(update={"costs": costs}), _bill(pod, bill, name, value))
+    return costs_of_bill(pod.model_copy(update={"costs": costs}), _bill(pod, bill, name, value))
 
 
 def _bill(pod: Pod, bill: Sequence[Item], name: str, value: float) -> list[Item]:

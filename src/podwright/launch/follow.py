@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from podwright.costs.record import record_cost
 from podwright.engines.base import Engine, Status
 from podwright.engines.mirror import TOO_LARGE
 from podwright.engines.site import SiteLost
 from podwright.launch.after import settle_held
 from podwright.launch.cleanup import clean_ended, is_in
-from podwright.launch.cost import cost_of
 from podwright.launch.damaged import UNREACHABLE, look_anyway, without_site
 from podwright.launch.event_values import take_event_values
 from podwright.launch.journal import note
@@ -190,7 +190,7 @@ class _Look:
     def _close(self, folders: Sequence[RunFolder], records: dict[str, Record]) -> None:
         """Bring the last of the records and the results here, in one exchange for all, then seal the folders.
 
-        What each run cost is reckoned now, when all of it is known.
+        What each run cost is computed now, when all of it is known.
         """
         if not folders:
             return
@@ -217,7 +217,7 @@ class _Look:
         """Return the record with what the run cost, which is noted for all who read the run from its events."""
         if record.cost is not None or folder.is_sealed:
             return record
-        cost = cost_of(folder, record)
+        cost = record_cost(folder, record)
         if cost is None:
             return record
         note(folder, "cost", **cost)

@@ -20,13 +20,13 @@ from podwright.engines.site import SiteLost
 from podwright.files.untrusted import read_untrusted
 from podwright.launch import pods
 from podwright.runs import Home, RunFolder
+from podwright.runs.folder import POD_FILE
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.engines.base import Engine
     from podwright.spec import Pod
 
-POD_FILE = Path("spec", "pod.yaml")
 MAX_ENGINES = 32
 MAX_RUNS = 4096
 """How many runs' engines are remembered without reading the run's copy of its pod again."""

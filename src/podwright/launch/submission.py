@@ -20,9 +20,10 @@ from podwright.files.locks import try_lock
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.origin import DIFF, CodeOrigin, origin_of
-from podwright.launch.session import POD_FILE, Session
+from podwright.launch.session import Session
 from podwright.pilot import __version__
 from podwright.runs import Asked, Home, RunFolder
+from podwright.runs.folder import POD_FILE
 from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:

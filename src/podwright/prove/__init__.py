@@ -1,1 +1,56 @@
-"""Prove: benchmarks, comparisons, published results and what things cost."""
+"""Prove: suites of runs, comparisons that hold up, the gate against slowdowns, and how a workload scales.
+
+Runs are started through the session that is handed in, and what ends is reported to one callback. Names are imported
+when they are first used, as the command line needs few of them at a time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
+
+if TYPE_CHECKING:
+    from podwright.prove.compare import CellsCompared, SidesCompared, compare_cells, compare_refs, compare_until_proven
+    from podwright.prove.gate import GateVerdict, judge_suite
+    from podwright.prove.scale import ScaleRequest, ScalingCurve, plan_scaling, scaling_curve
+    from podwright.prove.sides import Measure, Side, margin_of, side_of
+    from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite
+    from podwright.prove.suites import Progress, SuitePlan, SuiteResult, TrialEnded, plan_suite, run_suite
+
+_FILES = {
+    "compare": "CellsCompared SidesCompared compare_cells compare_refs compare_until_proven",
+    "gate": "GateVerdict judge_suite",
+    "scale": "ScaleRequest ScalingCurve plan_scaling scaling_curve",
+    "sides": "Measure Side margin_of side_of",
+    "suite_folder": "Cell SuiteFolder known_suite",
+    "suites": "Progress SuitePlan SuiteResult TrialEnded plan_suite run_suite",
+}
+
+__all__ = [
+    "Cell",
+    "CellsCompared",
+    "GateVerdict",
+    "Measure",
+    "Progress",
+    "ScaleRequest",
+    "ScalingCurve",
+    "Side",
+    "SidesCompared",
+    "SuiteFolder",
+    "SuitePlan",
+    "SuiteResult",
+    "TrialEnded",
+    "compare_cells",
+    "compare_refs",
+    "compare_until_proven",
+    "judge_suite",
+    "known_suite",
+    "margin_of",
+    "plan_scaling",
+    "plan_suite",
+    "run_suite",
+    "scaling_curve",
+    "side_of",
+]
+__getattr__ = late_names(__name__, _FILES)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from podwright.analysis.causes import Cause, causes_of
 from podwright.analysis.comparison import PairComparison
 from podwright.analysis.history import slowdowns
 from podwright.launch import Session
-from podwright.prove.sides import cell_traits
-from podwright.prove.suite_folder import Cell, SuiteFolder, by_key, rounds_of
-
-ROUNDS = 6
+from podwright.prove.sides import DURATION, Measure, cell_traits
+from podwright.prove.suite_folder import Cell, by_key, known_suite, rounds_of
+from podwright.prove.suites import Progress, ignore, plan_suite, run_suite
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class GateFinding:
             "round": self.since.round,
             "until": self.until.version if self.until else None,
             "same_version": self.same_version,
-            "causes": [cause.as_json() for cause in self.causes],
+            "causes": [asdict(cause) for cause in self.causes],
         }
 
 
@@ -61,21 +61,30 @@ class GateVerdict:
         return {"verdict": verdict, "findings": rows, "suite": self.suite, "rounds": self.rounds}
 
 
-def judge(session: Session, folder: SuiteFolder, metric: str, margin: float, last: int = ROUNDS) -> GateVerdict:
-    """Judge the latest rounds of a suite, cell by cell; a round in which a cell has no samples is passed over."""
-    histories = by_key(rounds_of(folder, last))
+def judge_suite(
+    session: Session, suite: str, measure: Measure = DURATION, rounds: int = 6, progress: Progress = ignore
+) -> GateVerdict:
+    """Judge the latest rounds of a suite, cell by cell; of a suite's file, not its name, a new round is run first.
+
+    A round in which a cell has no samples is passed over.
+    """
+    if suite.endswith((".yaml", ".yml")):
+        folder = run_suite(session, plan_suite(Path(suite)), again=True, progress=progress).folder
+    else:
+        folder = known_suite(session.home, suite)
+    histories = by_key(rounds_of(folder, rounds))
     findings: list[GateFinding] = []
     for history in histories.values():
-        measured = [cell for cell in history if cell.values(metric)]
-        findings += _findings(session, measured, metric, len(histories), margin)
+        measured = [cell for cell in history if cell.values(measure.metric)]
+        findings += _findings(session, measured, len(histories), measure)
     # Several images in one round are a history too.
     longest = max(map(len, histories.values()), default=0)
     return GateVerdict(folder.name, longest, len(histories), tuple(findings))
 
 
-def _findings(session: Session, history: Sequence[Cell], metric: str, cells: int, margin: float) -> list[GateFinding]:
+def _findings(session: Session, history: Sequence[Cell], cells: int, measure: Measure) -> list[GateFinding]:
     rows = []
-    for change in slowdowns([cell.values(metric) for cell in history], cells, margin):
+    for change in slowdowns([cell.values(measure.metric) for cell in history], cells, measure.margin):
         before, since = history[change.since - 1], history[change.since]
         until = None if change.until is None else history[change.until]
         causes = causes_of(cell_traits(session, before), cell_traits(session, since))

@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from podwright.analysis.bootstrap import Interval, interval_of, median_interval, ratio_draws
 from podwright.design.predict.scaling import Measured, Range, ScalingPoint, StepLaw, fit, forecast
+from podwright.prove.suite_file import SuiteFile
 from podwright.prove.suite_folder import Cell
+from podwright.prove.suites import SuitePlan, lay_out
+from podwright.spec import load_workload
+from podwright.spec.problems import refuse
 
 STRONG, WEAK = "strong", "weak"
+
+
+@dataclass(frozen=True)
+class ScaleRequest:
+    """A workload at several sizes: the same work on more nodes (strong), or work that grows with them (weak)."""
+
+    workload: Path
+    sizes: tuple[int, ...] = (1, 2, 4)
+    kind: str = STRONG
+    repeats: int = 5
+    on: str = "local"
+
+
+def plan_scaling(request: ScaleRequest) -> SuitePlan:
+    """Return the suite that measures a workload at several sizes."""
+    path, target = request.workload, request.on.replace(":", "-")
+    name = f"scale-{request.kind}-{target}-{load_workload(path).name}"[:40]
+    sizes = tuple(sorted(set(request.sizes)))
+    suite = SuiteFile(name=name, workloads=(path.name,), targets=(request.on,), sizes=sizes, repeats=request.repeats)
+    return lay_out(suite, path)
 
 
 @dataclass(frozen=True)
@@ -33,20 +58,15 @@ class SizeMeasured:
 
     def as_json(self) -> dict[str, Any]:
         """Return the row of `bench scale`."""
-        between = median_interval(self.samples)
         return {
             "size": self.size,
             "n": len(self.samples),
             "median_s": self.median_s,
-            "interval": list(between) if between else None,
+            "interval": median_interval(self.samples),
             "efficiency": self.efficiency,
-            "efficiency_interval": list(self.interval) if self.interval else None,
+            "efficiency_interval": self.interval,
             "fitted_s": self.fitted_s,
-            "predicted_s": {
-                "low": self.predicted.low,
-                "expected": self.predicted.expected,
-                "high": self.predicted.high,
-            },
+            "predicted_s": asdict(self.predicted),
         }
 
 
@@ -66,15 +86,16 @@ class ScalingCurve:
         return {"workload": self.workload, "target": self.target, "kind": self.kind, "sizes": rows}
 
 
-def scaling_curve(cells: Sequence[Cell], kind: str, metric: str = "duration_s") -> ScalingCurve | None:
-    """Return the curve of cells that differ in size alone; None where none has samples.
+def scaling_curve(cells: Sequence[Cell], kind: str, metric: str = "duration_s") -> ScalingCurve:
+    """Return the curve of cells that differ in size alone; refuse where none has samples.
 
     The law is fitted to the smallest and the largest size. Strong: the same work on more nodes. Weak: the same work on
     each node.
     """
     ordered = sorted((cell for cell in cells if cell.values(metric)), key=lambda cell: cell.key.size)
     if not ordered:
-        return None
+        hint = "`podwright ps` shows the runs, `podwright show RUN` what they told"
+        raise refuse(f"no run has succeeded and told {metric}", hint=hint, exit_code=1)
     times = {cell.key.size: cell.values(metric) for cell in ordered}
     smallest, largest = ordered[0].key.size, ordered[-1].key.size
     law = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from podwright.analysis.comparison import MARGIN
 from podwright.analysis.figures import as_number
 from podwright.analysis.traits import Traits, traits_of
 from podwright.launch import Session, find
@@ -17,10 +17,33 @@ from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
 
-METRIC = "duration_s"
 _OF_IDS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 """What an id of a run is made of: a name of these alone is never a file's."""
-_OF_RECORD = ("duration_s", "time_to_train_s")
+_TIMES = ("duration_s", "time_to_train_s")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured, and how far apart is still the same."""
+
+    metric: str = "duration_s"
+    margin: float = MARGIN
+
+
+DURATION = Measure()
+
+
+def margin_of(text: str) -> float:
+    """Return the share that `3%` means."""
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None:
+        hint = f"did you mean `{text.strip()}%`?" if text.strip().isdecimal() else "write it like `3%`"
+        raise refuse(f'"{short(text)}" is not a margin', hint=hint, field="--margin")
+    share = float(match[1]) / 100
+    if not 0 < share < 1:
+        raise refuse("must be more than 0% and less than 100%", hint="3% is usual", field="--margin")
+    return share
 
 
 @dataclass(frozen=True)
@@ -38,7 +61,7 @@ class Side:
     """Runs that were started to decide a comparison."""
 
 
-def side_of(session: Session, ref: str, metric: str = METRIC) -> Side:
+def side_of(session: Session, ref: str, metric: str = DURATION.metric) -> Side:
     """Return the side that a user means; refuse what has no samples that could be compared."""
     if ref.endswith(".json") or (ref.strip(_OF_IDS) and Path(ref).is_file()):
         return _from_file(Path(ref))
@@ -92,8 +115,8 @@ def folder_traits(folder: RunFolder) -> Traits:
 
 def _from_run(session: Session, ref: str, metric: str) -> Side:
     run = find(session, ref)
-    whole, points = run.records()
-    records = points or [whole]
+    record, points = run.records()
+    records = points or [record]
     if any(record.matrix for record in records):
         hint = "compare runs that were started with --repeat, or cells of a suite"
         raise refuse(f"{run.id} has points of a matrix, which differ on purpose", hint=hint)
@@ -108,20 +131,18 @@ def _from_run(session: Session, ref: str, metric: str) -> Side:
     return Side(run.id, tuple(samples), traits, left_out, run=run.id)
 
 
+def values_of(record: Record) -> dict[str, float]:
+    """Return what a run has that can be compared: what its program told, and its times."""
+    times = {name: getattr(record, name) for name in _TIMES}
+    return record.results | {name: value for name, value in times.items() if value is not None}
+
+
 def _value(record: Record, metric: str) -> float:
-    row: dict[str, Any] = {name: getattr(record, name) for name in _OF_RECORD}
-    value = as_number((row | record.results).get(metric))
+    values = values_of(record)
+    value = as_number(values.get(metric))
     if value is None:
-        names = [name for name in _OF_RECORD if row[name] is not None] + sorted(record.results)
+        names = sorted(values, key=lambda name: (name not in _TIMES, name))
         raise refuse(f"{record.id} has no {metric}", hint=f"it has {', '.join(names)}", field="--metric")
     if value <= 0:
         raise refuse(f"{metric} of {record.id} is {value:g}, and a ratio needs more than zero", field="--metric")
     return value
-
-
-def names_of(sides: Sequence[Side]) -> list[str]:
-    """Return what each side is called in a table: A and B where the names are the same."""
-    names = [side.name for side in sides]
-    if len(set(names)) == len(names):
-        return names
-    return [f"{name} ({letter})" for name, letter in zip(names, "ABCDEFGHIJ", strict=False)]

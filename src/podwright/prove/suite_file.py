@@ -8,9 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from podwright.spec import Workload, load_workload
 from podwright.spec.forms import Count, Finding, Line, Name, Strict, Whole, read_text
-from podwright.spec.problems import refuse
 from podwright.spec.source import decode, read_source
 
 EXAMPLE = "examples/suite.yaml"
@@ -78,18 +76,3 @@ def _images(tree: dict[str, Any]) -> Iterator[Finding]:
     runtimes = tree.get("runtimes")
     if tree.get("images") and isinstance(runtimes, list) and "bare" in runtimes:
         yield Finding(("images",), "mean nothing to `runtimes: bare`", "take `bare` out, or the images")
-
-
-def workload_of(folder: Path, file: str, sets: list[str]) -> Workload:
-    """Return a workload of a suite in this folder, with what its cell lays over it."""
-    return load_workload(folder / file, sets)
-
-
-def distinct_names(names: dict[str, str], file: str) -> None:
-    """Refuse two files whose workloads have one name."""
-    seen: dict[str, str] = {}
-    for path, name in names.items():
-        if name in seen:
-            message = f"{path} and {seen[name]} are both named {name}"
-            raise refuse(message, hint="give one of them another name", file=file, field="workloads")
-        seen[name] = path

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
+from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.figures import as_number
 from podwright.files.journal import JournalFile
 from podwright.files.whole import make_private
 from podwright.runs import Home
+from podwright.runs.fields import whole
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -48,7 +51,6 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
     """What was measured: the image's digest, or that of the code where there is no image."""
-    ended_at: float | None = None
 
     @property
     def counts(self) -> bool:
@@ -85,14 +87,26 @@ class Cell:
         """Return what was measured, by its digest; the latest where it changed meanwhile."""
         return next((trial.version for trial in reversed(self.trials) if trial.counts), "")
 
-    @property
-    def ended_at(self) -> float | None:
-        """Return when its last run ended."""
-        return max((trial.ended_at for trial in self.trials if trial.ended_at), default=None)
-
     def values(self, metric: str) -> list[float]:
         """Return the samples of a metric."""
         return [trial.values[metric] for trial in self.trials if trial.counts and metric in trial.values]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench run` lists it."""
+        samples = self.values("duration_s")
+        return {
+            "workload": self.key.workload,
+            "target": self.key.target,
+            "runtime": self.key.runtime,
+            "size": self.key.size,
+            "n": len(samples),
+            "median_s": median(samples) if samples else None,
+            "interval": median_interval(samples),
+            "image": self.key.image or None,
+            "failed": self.failed,
+            "runs": self.runs,
+            "version": self.version or None,
+        }
 
     def metrics(self) -> list[str]:
         """Return what it has samples of."""
@@ -152,9 +166,7 @@ class SuiteFolder:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return 0
-    return value
+    return whole(value) or 0
 
 
 def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
@@ -171,30 +183,14 @@ def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
         state=str(end.get("state") or ""),
         values={name: value for name, value in numbers.items() if value is not None},
         version=str(end.get("version") or ""),
-        ended_at=as_number(end.get("t")),
     )
-
-
-def key_json(key: CellKey) -> dict[str, Any]:
-    """Return a cell's key as the journal has it."""
-    return asdict(key)
-
-
-def suites_path(home: Home) -> Path:
-    """Return where suites lie."""
-    return home.path / "suites"
-
-
-def known_suites(home: Home) -> list[str]:
-    """Return the names of the suites that were run."""
-    return sorted(path.parent.name for path in suites_path(home).glob("*/journal.jsonl"))
 
 
 def suite_folder(home: Home, name: str) -> SuiteFolder:
     """Return the folder of a suite of this name, whether it was ever run or not."""
     if _NAME.fullmatch(name) is None:
         raise _unknown(home, name)
-    return SuiteFolder(suites_path(home) / name)
+    return SuiteFolder(home.path / "suites" / name)
 
 
 def known_suite(home: Home, name: str) -> SuiteFolder:
@@ -206,7 +202,7 @@ def known_suite(home: Home, name: str) -> SuiteFolder:
 
 
 def _unknown(home: Home, name: str) -> Refusal:
-    names = known_suites(home)
+    names = sorted(path.parent.name for path in home.path.glob("suites/*/journal.jsonl"))
     hint = "run one with `podwright bench run SUITE.yaml`"
     if names:
         hint = f"suites here: {', '.join(names)}"

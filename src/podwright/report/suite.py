@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
 from podwright.analysis.bootstrap import median_interval
 from podwright.analysis.traits import CPU_CORES, Traits
+from podwright.costs import cost_of_run
 from podwright.launch import Session
-from podwright.launch.cost import reckon
-from podwright.prove.compare import BY, SidesCompared, compare_cells
+from podwright.prove import SidesCompared, compare_cells
+from podwright.prove.compare import By
 from podwright.prove.scale import ScalingCurve
 from podwright.prove.sides import cell_traits
 from podwright.prove.suite_folder import Cell, SuiteFolder
@@ -60,10 +61,10 @@ def render_suite(
 ) -> str:
     """Return the page; of a suite that measured how a workload scales, the curve too.
 
-    Runs on a machine without prices are reckoned with those of the pod that is given.
+    Runs on a machine without prices are computed with those of the pod that is given.
     """
     cells = folder.cells()
-    compared = {by: pairs for by in BY if (pairs := _pairs(session, folder, by))}
+    compared = {by: pairs for by in get_args(By) if (pairs := _pairs(session, folder, by))}
     groups = [_group(session, name, group, prices) for name, group in _by_workload(cells)]
     view = {
         "title": folder.name,
@@ -87,14 +88,14 @@ def _sections(curve: ScalingCurve | None) -> list[tuple[str, str]]:
     return sections
 
 
-def _pairs(session: Session, folder: SuiteFolder, by: str) -> list[SidesCompared]:
+def _pairs(session: Session, folder: SuiteFolder, by: By) -> Sequence[SidesCompared]:
     try:
-        return compare_cells(session, folder, by, _METRIC, _MARGIN)
+        return compare_cells(session, folder, by).pairs
     except Refusal:
-        return []
+        return ()
 
 
-def _sentence(cells: Sequence[Cell], compared: dict[str, list[SidesCompared]]) -> str:
+def _sentence(cells: Sequence[Cell], compared: dict[By, Sequence[SidesCompared]]) -> str:
     runs = sum(len(cell.values(_METRIC)) for cell in cells)
     start = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that count"
     verdicts: list[str] = []
@@ -180,7 +181,7 @@ def _run_cost(session: Session, run: str, prices: Pod | None) -> dict[str, Any] 
     record = session.home.read_anyway(run)
     if record.cost or prices is None:
         return record.cost
-    return reckon(session.home.folder(run), record, prices).as_cost()
+    return cost_of_run(session.home.folder(run), record, prices).as_cost()
 
 
 def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:

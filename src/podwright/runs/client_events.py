@@ -85,7 +85,7 @@ class Gap(ClientEvent):
 
 
 class CostReckoned(ClientEvent):
-    """What the run cost, reckoned when it was over."""
+    """What the run cost, computed when it was over."""
 
     kind = "cost"
     amount: float

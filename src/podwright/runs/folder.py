@@ -6,6 +6,7 @@ import heapq
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,9 @@ from podwright.spec.problems import Refusal, refuse
 
 Row = TypeVar("Row")
 Kind = TypeVar("Kind", bound=Event)
+
+POD_FILE = Path("spec", "pod.yaml")
+"""The run's own copy of its pod; the points of a matrix have their parent's."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,16 @@ class RunFolder:
         if has_lines(self.record_path):
             return of_lines(self.record_path)
         return of_events(self.events())
+
+    def saved_bytes(self) -> int:
+        """Return how much of the run is saved here: results and checkpoints."""
+        size = 0
+        for name in ("results", "checkpoints"):
+            for parent, _, files in os.walk(self.path / name):
+                for file in files:
+                    with suppress(OSError):
+                        size += Path(parent, file).lstat().st_size
+        return size
 
     def log_files(self) -> list[tuple[int, Path]]:
         """Return (node, merged log) in the order of writing; an older half comes before the newer."""

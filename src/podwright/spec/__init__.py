@@ -6,8 +6,9 @@ a host list does not need it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.spec.hardware import (
@@ -52,9 +53,6 @@ _HOMES = {
     "problems": "Problem Refusal refuse",
     "quantity": "duration_s size_bytes",
 }
-_HOME_OF: dict[str, str] = {}
-for _home, _names in _HOMES.items():
-    _HOME_OF |= dict.fromkeys(_names.split(), _home)
 
 __all__ = [
     "KINDS",
@@ -99,12 +97,7 @@ __all__ = [
     "size_bytes",
     "workload_json",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ from podwright.usage.gather import TargetQueue, TargetWaste
 from podwright.usage.waste import JobUse, Use
 
 if TYPE_CHECKING:
-    from podwright.costs.ownership import Price
+    from podwright.costs import Price
 
 
 def queue_document(queue: TargetQueue) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from podwright.spec.quantity import duration_s
 from podwright.usage.waste import Waste, busy_gpus, sum_up
 
 if TYPE_CHECKING:
-    from podwright.costs.ownership import Price
+    from podwright.costs import Price
     from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
 
 
@@ -256,7 +256,7 @@ def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWast
 def _price(target: UsageTarget) -> Price | None:
     if target.pod is None or target.scheduler is None:
         return None
-    from podwright.costs.ownership import pod_price
+    from podwright.costs import pod_price
 
     with suppress(Refusal):  # a pod that can be used, and that nobody could build as it is written
         return pod_price(target.pod)

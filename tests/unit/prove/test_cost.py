@@ -11,9 +11,9 @@ from podwright import spec
 from podwright.analysis.energy import energy_of
 from podwright.cli.main import main
 from podwright.costs.ownership import pod_costs, pod_price
-from podwright.costs.prices import shipped_tables
+from podwright.costs.prices import price_tables
+from podwright.costs.record import record_cost
 from podwright.costs.run_costs import phases_of
-from podwright.launch.cost import cost_of
 from podwright.runs import Home
 from podwright.runs.events import Sample
 from tests.fixtures.repeats import Planted, asked_of, write_one, write_repeats
@@ -154,7 +154,7 @@ def test_owning_against_renting(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_prices_that_ship_say_where_they_are_from() -> None:
-    tables = shipped_tables()
+    tables = price_tables()
     assert {offer.name: offer.per_hour for table in tables for offer in table.offers} == {
         "p4d capacity block": 14.75,
         "p5 capacity block": 39.33,
@@ -227,12 +227,12 @@ def test_a_run_on_a_priced_pod_has_its_cost(home: Home, tmp_path: Path) -> None:
     write_one(home, asked_of("train-aaaa", Planted()), 3600.0, Planted())
     folder = home.folder("train-aaaa")
     record = home.read("train-aaaa")
-    assert cost_of(folder, record) is None
+    assert record_cost(folder, record) is None
     (folder.path / "spec").mkdir()
     (folder.path / "spec" / "pod.yaml").write_text(f"{NODES}costs: {{currency: EUR, gpu_hour_price: 2.5}}\n")
-    cost = cost_of(folder, record)
+    cost = record_cost(folder, record)
     assert cost is not None
     assert cost["amount"] == pytest.approx(2.5 * 3601 / 3600, abs=1e-4)
     assert (cost["currency"], cost["origin"]) == ("EUR", "1h 0m x 1 GPU")
     (folder.path / "spec" / "pod.yaml").write_text("name: [\n")
-    assert cost_of(folder, record) is None
+    assert record_cost(folder, record) is None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from podwright.analysis.history import slowdowns
 from podwright.cli.main import main
-from podwright.prove.suite_folder import CellKey, SuiteFolder, key_json
+from podwright.prove.suite_folder import CellKey, SuiteFolder
 from podwright.runs import Home
 from tests.fixtures.suites import IMAGES, write_history
 
@@ -96,7 +97,7 @@ def test_images_of_one_round_are_a_history_too(folder: SuiteFolder, capsys: pyte
             key = CellKey("resnet", "local", "container", 1, f"registry.example/train:{number}")
             took_s = 60 * chance.lognormvariate(0, 0.01) * (1.08 if number >= 2 else 1)
             run = f"resnet-{number}-{repeat}"
-            folder.note("asked", round=1, cell=key_json(key), warmup=False, run=run)
+            folder.note("asked", round=1, cell=asdict(key), warmup=False, run=run)
             folder.note("done", run=run, state="succeeded", values={"duration_s": took_s}, version=image)
     assert main(["bench", "gate", "night", "--json"]) == 1
     [finding] = json.loads(capsys.readouterr().out)["findings"]

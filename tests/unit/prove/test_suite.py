@@ -16,7 +16,7 @@ import pytest
 from podwright.cli.main import main
 from podwright.prove.suite_file import parse_suite
 from podwright.prove.suite_folder import CellKey, SuiteFolder, known_suite
-from podwright.prove.suite_run import in_turn, plan_suite
+from podwright.prove.suites import in_turn, lay_out
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 
@@ -76,7 +76,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place() -> None:
 
 def test_the_matrix(write: Write) -> None:
     path = write("targets: [local]\nsizes: [1, 2]", toy="true", other="true")
-    plan = plan_suite(parse_suite(path.read_text(), str(path)), path)
+    plan = lay_out(parse_suite(path.read_text(), str(path)), path)
     assert [key.name for key in plan.cells] == [
         "toy/local/bare/1",
         "toy/local/bare/2",
@@ -95,7 +95,7 @@ def test_two_workloads_of_one_name(write: Write, capsys: pytest.CaptureFixture[s
 
 def test_cells_that_are_left_out(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = write("sizes: [1, 2]\nexclude: [{workload: toy, size: 2}]", toy="true", other="true")
-    plan = plan_suite(parse_suite(path.read_text(), str(path)), path)
+    plan = lay_out(parse_suite(path.read_text(), str(path)), path)
     assert [key.name for key in plan.cells] == ["toy/local/bare/1", "other/local/bare/1", "other/local/bare/2"]
     path = write("exclude: [{target: local}]", toy="true")
     assert main(["bench", "run", str(path)]) == 2
@@ -189,7 +189,7 @@ def test_a_killed_client_repeats_no_finished_run(home: Home, write: Write) -> No
 
 
 def test_two_clients_do_not_measure_each_other(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    from podwright.prove.suite_run import alone
+    from podwright.prove.suites import alone
 
     path = write("repeats: 1", toy="true")
     with alone(SuiteFolder(home.path / "suites" / "night")):

@@ -14,7 +14,7 @@ from podwright.cli.terminal import output
 from podwright.cli.terminal.verdict import UNREACHABLE, worst
 
 if TYPE_CHECKING:
-    from podwright.costs.ownership import Price
+    from podwright.costs import Price
     from podwright.usage.gather import TargetWaste
     from podwright.usage.waste import JobUse, Use, Waste
 

@@ -16,12 +16,8 @@ from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.launch import Session
     from podwright.mlperf.published import PublishedResult, Standing
-    from podwright.prove.scale import ScalingCurve
-    from podwright.prove.suite_file import SuiteFile
-    from podwright.prove.suite_folder import CellKey, SuiteFolder
-    from podwright.prove.suite_run import Plan
+    from podwright.prove import TrialEnded
     from podwright.spec import Pod
     from podwright.spec.problems import Refusal
 
@@ -39,55 +35,36 @@ def bench_run_command(
 ) -> int:
     """Run what the newest round lacks, print its cells and write the report; 1 where a cell lacks runs."""
     from podwright.launch import Session
-    from podwright.prove.suite_file import load_suite
-    from podwright.prove.suite_results import suite_json
-    from podwright.prove.suite_run import missing, plan_suite
+    from podwright.prove import plan_suite, run_suite
+    from podwright.report.suite import write_suite_report
 
-    plan = plan_suite(load_suite(suite), suite)
+    plan = plan_suite(suite)
     priced = _priced(prices)
     with Session.open() as session:
-        folder = _run(session, plan, again)
-        report = _write_report(session, folder, prices=priced)
-        lacks = list(missing(plan, folder, folder.round()))
-        if as_json:
-            output.print_json(suite_json(folder))
-        else:
-            print("\n".join(suite_page(folder, output.width_of(sys.stdout))))
+        result = run_suite(session, plan, again, say_ended)
+        report = write_suite_report(session, result.folder, prices=priced)
+    if as_json:
+        output.print_json(result.as_json())
+    else:
+        print("\n".join(suite_page(result, output.width_of(sys.stdout))))
     output.say("report", report.as_uri())
-    return int(bool(lacks))
+    return int(bool(result.missing))
 
 
-def _run(session: Session, plan: Plan, again: bool) -> SuiteFolder:
-    from podwright.prove.suite_folder import suite_folder
-    from podwright.prove.suite_run import alone, run_suite
-
-    folder = suite_folder(session.home, plan.suite.name)
-
-    def tell(place: int, count: int, key: CellKey, ended: str) -> None:
-        state, _, run = ended.partition(" ")
-        output.say(state, f"{place}/{count}  {key.name}  {run}")
-
-    with alone(folder):
-        run_suite(session, plan, folder, again, tell)
-    return folder
+def say_ended(trial: TrialEnded) -> None:
+    """Say how a run ended, and whose it was."""
+    order = f"{trial.number}/{trial.count}" if trial.count else ""
+    output.say(trial.state, "  ".join(filter(None, [order, trial.name, trial.run])))
 
 
 def _priced(pod: str | None) -> Pod | None:
-    from podwright.prove.costing import check_priced
+    from podwright.costs import check_priced
 
     if pod is None:
         return None
     read = read_pod(pod)
     check_priced(read)
     return read
-
-
-def _write_report(
-    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
-) -> Path:
-    from podwright.report.suite import write_suite_report
-
-    return write_suite_report(session, folder, curve, prices)
 
 
 def bench_scale_command(
@@ -99,45 +76,35 @@ def bench_scale_command(
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Runs of each size.")] = 5,
     on: Target = "local",
     metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is measured.")] = "duration_s",
-    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Measure again what was measured before.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Measure a workload at several sizes; in turn and resumable, like a suite."""
     from podwright.launch import Session
-    from podwright.prove.scale import STRONG, WEAK, scaling_curve
-    from podwright.prove.suite_run import plan_suite
-    from podwright.spec.problems import refuse
+    from podwright.prove import ScaleRequest, plan_scaling, run_suite, scaling_curve
+    from podwright.report.suite import write_suite_report
 
-    kind = WEAK if weak else STRONG
-    suite = _scale_suite(workload, sizes, repeats, on, kind)
+    request = ScaleRequest(workload, _sizes(sizes), "weak" if weak else "strong", repeats, on)
+    plan = plan_scaling(request)
     with Session.open() as session:
-        folder = _run(session, plan_suite(suite, workload), again)
-        curve = scaling_curve(folder.cells(), kind, metric)
-        if curve is None:
-            hint = "`podwright ps` shows the runs, `podwright show RUN` what they told"
-            raise refuse(f"no run has succeeded and told {metric}", hint=hint, exit_code=1)
-        report = _write_report(session, folder, curve)
+        result = run_suite(session, plan, again, say_ended)
+        curve = scaling_curve(result.cells, request.kind, metric)
+        report = write_suite_report(session, result.folder, curve)
     if as_json:
         output.print_json(curve.as_json())
     else:
         print("\n".join(scale_page(curve)))
     output.say("report", report.as_uri())
-    return int(len(curve.sizes) < len(suite.sizes))
+    return int(len(curve.sizes) < len(plan.cells))
 
 
-def _scale_suite(path: Path, sizes: str, repeats: int, target: str, kind: str) -> SuiteFile:
-    """Return the suite that measures one workload at several sizes."""
-    from podwright.prove.suite_file import SuiteFile
-    from podwright.spec import load_workload
+def _sizes(text: str) -> tuple[int, ...]:
     from podwright.spec.problems import refuse
 
-    numbers = sizes.split(",")
-    if not all(word.strip().isdecimal() and int(word) > 0 for word in numbers):
-        raise refuse(f"{sizes!r} are no numbers of nodes", hint="write them like `1,2,4`", field="--sizes")
-    place = target.replace(":", "-")
-    name = f"scale-{kind}-{place}-{load_workload(path).name}"[:40]
-    nodes = tuple(sorted(set(map(int, numbers))))
-    return SuiteFile(name=name, workloads=(path.name,), targets=(target,), sizes=nodes, repeats=repeats)
+    numbers = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) > 0 for word in numbers):
+        raise refuse(f"{text!r} are no numbers of nodes", hint="write them like `1,2,4`", field="--sizes")
+    return tuple(map(int, numbers))
 
 
 def bench_gate_command(
@@ -154,29 +121,16 @@ def bench_gate_command(
 ) -> int:
     """Say what became slower and since which image; 1 where anything did."""
     from podwright.launch import Session
-    from podwright.prove.compare import margin_of
-    from podwright.prove.gate import judge
+    from podwright.prove import Measure, judge_suite, margin_of
 
-    share = margin_of(margin)
+    measure = Measure(metric, margin_of(margin))
     with Session.open() as session:
-        verdict = judge(session, _gated(session, suite), metric, share, rounds)
+        verdict = judge_suite(session, suite, measure, rounds, say_ended)
     if as_json:
         output.print_json(verdict.as_json())
     else:
         print("\n".join(gate_page(verdict, output.width_of(sys.stdout))))
     return int(bool(verdict.findings))
-
-
-def _gated(session: Session, suite: str) -> SuiteFolder:
-    """Return the suite that is judged; of a file a round is run first."""
-    from podwright.prove.suite_file import load_suite
-    from podwright.prove.suite_folder import known_suite
-    from podwright.prove.suite_run import plan_suite
-
-    if not suite.endswith((".yaml", ".yml")):
-        return known_suite(session.home, suite)
-    path = Path(suite)
-    return _run(session, plan_suite(load_suite(path), path), again=True)
 
 
 def bench_system_command(
@@ -253,7 +207,7 @@ def _none_such(benchmark: str | None, system: str | None, round_name: str | None
 def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
     from podwright.launch import Session
     from podwright.mlperf.published import stand
-    from podwright.prove.sides import side_of
+    from podwright.prove import side_of
     from podwright.spec.problems import Refusal
 
     with Session.open() as session:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from podwright.cli.commands.prove.bench import say_ended
 from podwright.cli.options import AsJson, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.launch import Session
-    from podwright.prove.compare import SidesCompared
-    from podwright.prove.sides import Side
+    from podwright.prove import CellsCompared, Side, SidesCompared
 
 _STRIP = 24
 _MAX_CAUSES = 8
@@ -49,17 +48,17 @@ def compare_command(
 ) -> int:
     """Say same, different or not proven; only the first is exit code 0."""
     from podwright.launch import Session
-    from podwright.prove.compare import margin_of
+    from podwright.prove import Measure, compare_cells, compare_refs, compare_until_proven, known_suite, margin_of
 
-    share = margin_of(margin)
+    measure = Measure(metric, margin_of(margin))
     with Session.open() as session:
         if by is not None:
-            return _suite(_by(session, refs, by, metric, share), refs[0], by, as_json)
-        _check_two(refs)
+            suite = known_suite(session.home, _only(refs))
+            return _print_cells(compare_cells(session, suite, by, measure), as_json)
         if until is not None:
-            compared = [_until(session, refs, metric, share, limit)]
+            compared = [compare_until_proven(session, refs, measure, limit, say_ended)]
         else:
-            compared = _pairs(session, refs, metric, share)
+            compared = compare_refs(session, refs, measure)
     if as_json:
         output.print_one_or_all([pair.as_json() for pair in compared])
     else:
@@ -72,43 +71,20 @@ def exit_code(compared: Sequence[SidesCompared]) -> int:
     return int(any(pair.comparison.verdict != "same" for pair in compared))
 
 
-def _check_two(refs: Sequence[str]) -> None:
-    from podwright.spec.problems import refuse
-
-    if len(refs) < 2:
-        raise refuse("there is nothing to compare it with", hint="name two, or one suite with --by target", field="B")
-
-
-def _pairs(session: Session, refs: Sequence[str], metric: str, margin: float) -> list[SidesCompared]:
-    from podwright.prove.compare import compare_sides
-    from podwright.prove.sides import side_of
-
-    base, *others = (side_of(session, ref, metric) for ref in refs)
-    return [compare_sides(base, other, metric, margin) for other in others]
-
-
-def _until(session: Session, refs: Sequence[str], metric: str, margin: float, limit: int) -> SidesCompared:
-    from podwright.prove.compare import until_proven
-
-    return until_proven(session, (refs[0], refs[1]), metric, margin, limit, lambda name, state: output.say(state, name))
-
-
-def _by(session: Session, refs: Sequence[str], by: str, metric: str, margin: float) -> list[SidesCompared]:
-    from podwright.prove.compare import compare_cells
-    from podwright.prove.suite_folder import known_suite
+def _only(refs: Sequence[str]) -> str:
     from podwright.spec.problems import refuse
 
     if len(refs) > 1:
         raise refuse("compares within one suite", hint="name one suite, and nothing else", field="--by")
-    return compare_cells(session, known_suite(session.home, refs[0]), by, metric, margin)
+    return refs[0]
 
 
-def _suite(pairs: Sequence[SidesCompared], suite: str, by: str, as_json: bool) -> int:
+def _print_cells(compared: CellsCompared, as_json: bool) -> int:
     if as_json:
-        output.print_json({"suite": suite, "by": by, "pairs": [pair.as_json() for pair in pairs]})
+        output.print_json(compared.as_json())
     else:
-        print("\n".join(suite_table(pairs)))
-    return exit_code(pairs)
+        print("\n".join(suite_table(compared.pairs)))
+    return exit_code(compared.pairs)
 
 
 def suite_table(pairs: Sequence[SidesCompared]) -> Iterator[str]:
@@ -188,12 +164,11 @@ def _why_open(pair: SidesCompared) -> str:
 
 
 def _sides(pair: SidesCompared) -> Iterator[str]:
-    from podwright.prove.sides import names_of
-
     values = [*pair.a.samples, *pair.b.samples]
     low, high = min(values), max(values)
     rows = []
-    for name, side in zip(names_of([pair.a, pair.b]), (pair.a, pair.b), strict=True):
+    for letter, side in (("A", pair.a), ("B", pair.b)):
+        name = f"{side.name} ({letter})" if pair.a.name == pair.b.name else side.name
         rows.append(
             [output.clip(name, 22), str(len(side.samples)), *_middle(pair.metric, side), _strip(side, low, high)]
         )

@@ -14,8 +14,7 @@ from podwright.cli.options import AsJson, RunRef, complete_file
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.costs.ownership import CostSheet
-    from podwright.prove.costing import OwnOrRent, PodBill, RunBill
+    from podwright.costs import CostSheet, OwnOrRent, PodBill, RunBill
 
 PodRef = Annotated[
     str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
@@ -26,9 +25,9 @@ _MAX_LEVERS = 6
 
 def cost_pod_command(pod: PodRef, as_json: AsJson = False) -> None:
     """Print what owning the pod costs, line by line, and what a GPU hour costs."""
-    from podwright.prove.costing import bill_of
+    from podwright.costs import pod_bill
 
-    bill = bill_of(read_pod(pod))
+    bill = pod_bill(read_pod(pod))
     if as_json:
         return output.print_json(bill.as_json())
     return print("\n".join(pod_page(bill)))
@@ -42,12 +41,12 @@ def cost_run_command(
     as_json: AsJson = False,
 ) -> None:
     """Print what a result cost: waiting, failed tries, energy and storage included."""
-    from podwright.launch import Session
-    from podwright.prove.costing import run_bill
+    from podwright.costs import run_bill
+    from podwright.launch import Session, find
 
     priced = read_pod(pod) if pod else None
     with Session.open() as session:
-        bill = run_bill(session, run, priced)
+        bill = run_bill(find(session, run), priced)
     if as_json:
         return output.print_json(bill.as_json())
     return print("\n".join(run_page(bill)))
@@ -65,10 +64,9 @@ def cost_compare_command(
     as_json: AsJson = False,
 ) -> None:
     """Print what renting costs beside owning, and from which utilisation on owning is cheaper."""
-    from podwright.costs.prices import load_tables
-    from podwright.prove.costing import own_or_rent
+    from podwright.costs import own_or_rent, price_tables
 
-    compared = own_or_rent(read_pod(pod), load_tables(prices), _rate(rate))
+    compared = own_or_rent(read_pod(pod), price_tables(prices), _rate(rate))
     if as_json:
         return output.print_json(compared.as_json())
     return print("\n".join(rent_page(compared)))

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.prove.gate import GateFinding, GateVerdict
-    from podwright.prove.scale import ScalingCurve
-    from podwright.prove.suite_folder import SuiteFolder
+    from podwright.prove import GateVerdict, ScalingCurve, SuiteResult
+    from podwright.prove.gate import GateFinding
 
 _BAR = 16
 _MAX_CAUSES = 4
 
 
-def suite_page(folder: SuiteFolder, width: int | None) -> Iterator[str]:
+def suite_page(result: SuiteResult, width: int | None) -> Iterator[str]:
     """Lay the cells of the newest round out, each with a bar of its median."""
-    from podwright.prove.suite_results import cell_json
-
-    cells = [cell_json(cell) for cell in folder.cells()]
+    cells = [cell.as_json() for cell in result.cells]
     top = max((cell["median_s"] or 0.0 for cell in cells), default=0.0) or 1.0
     rows = []
     for cell in cells:
