@@ -23,7 +23,8 @@ from podwright.pilot.protocol import (
     whole_number,
 )
 from podwright.runs import fields
-from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.event_reader import parse_event, parse_sample
+from podwright.runs.events import Event, Gap, Sample, Submitted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series

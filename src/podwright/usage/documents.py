@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from podwright.engines.base import QueuedJob
+from podwright.engines.usage import QueuedJob
 from podwright.runs.record import iso
 from podwright.usage.gather import TargetQueue, TargetWaste
 from podwright.usage.waste import JobUse, Use

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes.openshift import gpu_test
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import Api, asked_to
 from podwright.clients.kubernetes.paths import path_of_object
 from podwright.spec.problems import refuse
 
@@ -36,15 +36,13 @@ def test_of(image: str, namespace: str, resources: dict[str, str | int], dialect
 def try_image(api: Api, test: dict[str, Any]) -> dict[str, Any]:
     """Run a test to its end and take it away again; return how it ended, where, and what it printed."""
     place = path_of_object(test)
-    try:
+    with asked_to("try the image"):
         api.delete(place)
         _wait(api, place, lambda there: there is None, "is being taken away")
         api.apply(place, test)
         ended = _wait(api, place, _is_over, "does not end")
         said = api.text(f"{place}/log").decode("utf-8", "replace")
         api.delete(place)
-    except (Away, ApiError) as error:
-        raise refusal_of(error, "try the image") from None
     assert ended is not None
     return {"phase": ended["status"]["phase"], "host": ended["spec"].get("nodeName"), "said": said.splitlines()}
 

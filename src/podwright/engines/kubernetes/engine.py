@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import Api, ApiError, Away, asked_to
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import NO_ROUTE, Files, Job, Request, Status
+from podwright.engines.base import NO_ROUTE, Engine, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.delete import delete_runs
@@ -44,13 +44,12 @@ INDEXES = ("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/re
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
-class KubernetesEngine:
+class KubernetesEngine(Engine):
     """One pod's Kubernetes. What it asked the cluster a moment ago answers for all runs."""
 
     name = "kubernetes"
     lag_s = 15.0
     holds = True
-    sees_home = False
     remains = True
 
     def __init__(
@@ -97,21 +96,17 @@ class KubernetesEngine:
 
     def probe(self, request: Request) -> KubernetesFacts:
         """Ask the cluster what it has and what the user may do there."""
-        try:
+        with asked_to("answer"):
             home = self._api.entry.namespace or "default"
             namespace = namespace_of(request.workload, self._scheduler, home)
             return probe(self._api, request, namespace, self._scheduler)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "answer") from None
 
     def preflight(self, job: Job) -> None:
         """Let the server look at the run as if it were submitted: what it would refuse never comes to exist."""
         assert isinstance(job, KubernetesJob)
         manifest = job.objects[job.parts[0].run_id][-1]
-        try:
+        with asked_to("take the run"):
             self._api.apply(path_of_object(manifest), manifest, dry=True)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "take the run") from None
         if job.layer is not None:
             from podwright.engines.kubernetes.code import send_code
 
@@ -129,14 +124,12 @@ class KubernetesEngine:
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Resume runs that we made suspended, because they come after another."""
-        try:
+        with asked_to("release the run"):
             for folder in folders:
                 site = site_of(folder)
                 job = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
                 if job is not None:
                     release(self._api, site, job, AFTER)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "release the run") from None
         self._cluster.forget()
 
     def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
@@ -153,10 +146,8 @@ class KubernetesEngine:
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
         places = [(site_of(folder)["kind"], site_of(folder)["namespace"], folder.id) for folder in folders]
-        try:
+        with asked_to("end the run"):
             delete_runs(self._api, places)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "end the run") from None
         self._cluster.forget()
 
     def clean(self, folder: RunFolder) -> None:
@@ -213,18 +204,12 @@ class KubernetesEngine:
                 here.update(self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, alone=True), pods))
         return here
 
-    def fetch(
-        self,
-        folders: Sequence[RunFolder],
-        names: Sequence[str],
-        limit_bytes: int | None = None,
-        but: Sequence[str] = (),
-    ) -> dict[str, list[LeftOut]]:
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
         for (namespace, claim), members in _by_place(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, but), pods)
+                left |= self._claims(namespace, claim).fetch(members, trees, pods)
             else:
                 left |= {folder.id: [] for folder in members}
         return left
@@ -267,20 +252,16 @@ class KubernetesEngine:
 
     def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
         place = self._at_work(folder, node)["metadata"]
-        try:
+        with asked_to("connect to the port"):
             return self._api.port(path_of("Pod", place["namespace"], place["name"]), port)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "connect to the port") from None
 
     def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
         """Make a Route, which goes with the run at the latest."""
         pod, site = self._at_work(folder, node), site_of(folder)
         labels = pod["metadata"]["labels"]
         index = {name: labels[name] for name in (*INDEXES, ROLE) if name in labels}
-        try:
+        with asked_to("make the route"):
             owner = self._api.get(path_of(site["kind"], site["namespace"], folder.id))
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "make the route") from None
         return exposed(self._api, route_objects(pod, folder.id, port, index), owner)
 
     def _at_work(self, folder: RunFolder, node: int) -> Mapping[str, Any]:

@@ -66,7 +66,7 @@ def active(session: Session) -> list[Progress]:
 
 def last_samples(record_path: Path) -> list[Sample]:
     """Return what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
-    from podwright.runs.events import parse_sample
+    from podwright.runs.event_reader import parse_sample
 
     samples = []
     for folder in _newest(record_path):
@@ -79,7 +79,8 @@ def last_samples(record_path: Path) -> list[Sample]:
 
 def last_events(record_path: Path) -> list[Event]:
     """Return what the nodes found when they began, where the ranks are, and what these told last."""
-    from podwright.runs.events import PilotStarted, RankStarted, ResultTold, parse_event
+    from podwright.runs.event_reader import parse_event
+    from podwright.runs.events import PilotStarted, RankStarted, ResultTold
 
     events: list[Event] = []
     for folder in _newest(record_path):
