@@ -14,7 +14,7 @@ import time
 from functools import partial
 
 from measure import Row, alternate, bootstrap, compare, conclude, machine, mean_of_middle, parser, start
-from podwright.design.plan import design_pod
+from podwright.design import Design
 from podwright.spec import Pod, node_model
 
 LEAST = 128
@@ -32,7 +32,7 @@ def pod_of(nodes: int) -> Pod:
 def take(pod: Pod) -> float:
     """Seconds to size, wire and place a pod, and to work out every cable's length."""
     began = time.perf_counter()
-    design = design_pod(pod)
+    design = Design.of(pod)
     cables = len(design.laid)
     took = time.perf_counter() - began
     assert cables == len(design.cables)
@@ -50,7 +50,7 @@ def main() -> int:
     pods = {size: pod_of(size) for size in sizes}
     names = {size: f"{size:,} nodes" for size in sizes}
     taken = alternate({names[size]: partial(take, pod) for size, pod in pods.items()}, options.pairs)
-    cables = {name: len(design_pod(pods[size]).cables) for size, name in names.items()}
+    cables = {name: len(Design.of(pods[size]).cables) for size, name in names.items()}
     each = {name: [1000 * one / cables[name] for one in taken[name]] for name in names.values()}
     rows = [
         compare(f"1,000 cables of {large} / of {small}", each[large], each[small], GOAL)

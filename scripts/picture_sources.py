@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from podwright import theme
+from podwright.design import Design
 from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.sheets import rack_sheets
-from podwright.design.plan import design_pod
 from podwright.spec import Pod, load_pod
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,9 +27,9 @@ def sources() -> dict[str, str]:
     """Return the text of each picture's drawing or sheet by the picture's name."""
     tokens = theme.asset("tokens.css")
     large = {"name": "large", "nodes": [{"hosts": "dgx[0001-1023]", "model": "dgx-h100"}]}
-    small, middle = (design_pod(load_pod(ROOT / "examples" / f"superpod-{nodes}.yaml")) for nodes in (20, 140))
+    small, middle = (Design.of(load_pod(ROOT / "examples" / f"superpod-{nodes}.yaml")) for nodes in (20, 140))
     texts = {SHEET: rack_sheets(middle, tokens)}
-    for size, design in {"20": small, "140": middle, "1024": design_pod(Pod.model_validate(large))}.items():
+    for size, design in {"20": small, "140": middle, "1024": Design.of(Pod.model_validate(large))}.items():
         texts[f"design-{size}-compute"] = fabric_svg(design, "compute", tokens)
         rows = racks_svg(design, tokens)
         # The row in the middle has both nodes and the switches that all of them share.

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from podwright import theme
+from podwright.design import Design
 from podwright.design.exports.sheets import bundle_sheets, rack_sheets, switch_sheets
 from podwright.design.exports.tables import cable_plan
-from podwright.design.plan import design_pod
 from podwright.spec import load_pod
 from tests.paths import ROOT
 
@@ -27,7 +27,7 @@ LABEL = re.compile(r"\S+:(?:\S| P)+ - \S+:\S+")
 def test_every_page_names_the_pod_and_every_cable_has_its_label(
     name: str, paper: str, browser: Browser, tmp_path: Path
 ) -> None:
-    design = design_pod(load_pod(ROOT / "examples" / "superpod-140.yaml"))
+    design = Design.of(load_pod(ROOT / "examples" / "superpod-140.yaml"))
     (tmp_path / "sheet.html").write_text(SHEETS[name](design, theme.asset("tokens.css")))
     pages = printed(browser, tmp_path, paper)
     racks = "|".join(rack.name for rack in design.floor.racks)

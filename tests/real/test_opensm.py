@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
+from podwright.design import Design
 from podwright.design.check import check_fabric
 from podwright.design.exports.ibnet import ibnetdiscover
-from podwright.design.plan import Design, design_pod
 from podwright.spec import Pod
 
 pytestmark = [
@@ -132,7 +132,7 @@ def routed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[De
     def make(nodes: int) -> tuple[Design, Subnet]:
         if nodes not in known:
             folder = tmp_path_factory.mktemp(f"fabric{nodes}")
-            design = design_pod(pod_of(nodes))
+            design = Design.of(pod_of(nodes))
             (folder / "compute.net").write_text(ibnetdiscover(design, "compute"))
             known[nodes] = design, route(folder / "compute.net", folder / "opensm", "dgx001 mlx5_0")
         return known[nodes]
@@ -217,7 +217,7 @@ def test_up_links_carry_equal_numbers_of_destinations(routed: Routed, nodes: int
 
 def test_storage_on_spines_is_routed_when_the_spines_are_named_as_roots(tmp_path: Path) -> None:
     """The fat-tree engine takes adapters on leaves only; up-and-down routing needs to be told where the top is."""
-    design = design_pod(pod_of(140))
+    design = Design.of(pod_of(140))
     assert design.storage is not None
     assert design.storage.on_spines
     text = ibnetdiscover(design, "storage")
@@ -263,14 +263,14 @@ def cross(text: str, first: str, second: str) -> str:
 
 
 def test_a_fabric_as_designed_passes_the_check(tmp_path: Path) -> None:
-    design = design_pod(pod_of(20))
+    design = Design.of(pod_of(20))
     (tmp_path / "compute.net").write_text(ibnetdiscover(design, "compute"))
     checked = check_fabric(design, discovered(tmp_path / "compute.net", tmp_path / "work"), "fabric.txt")
     assert (checked.fabrics, checked.cables, checked.findings) == (("compute",), 320, [])
 
 
 def test_a_wrong_cable_is_found_and_named(tmp_path: Path) -> None:
-    design = design_pod(pod_of(20))
+    design = Design.of(pod_of(20))
     wrong = cross(ibnetdiscover(design, "compute"), "dgx007 mlx5_2", "dgx012 mlx5_3")
     (tmp_path / "compute.net").write_text(wrong)
     found = check_fabric(design, discovered(tmp_path / "compute.net", tmp_path / "work"), "fabric.txt").findings

@@ -12,7 +12,7 @@ from podwright.costs.prices import PriceOffer, PriceTable
 from podwright.costs.record import pod_of
 from podwright.costs.run_costs import RunCosts, cost_of_run, per_result
 from podwright.costs.sensitivity import Lever, levers
-from podwright.design.plan import design_pod
+from podwright.design import Design
 from podwright.runs import Record, RunFolder
 from podwright.spec import Pod
 from podwright.spec.problems import refuse
@@ -45,7 +45,7 @@ class PodBill:
 def pod_bill(pod: Pod) -> PodBill:
     """Return what a pod costs; refuse one without prices, or whose prices are in no currency."""
     check_priced(pod)
-    return PodBill(pod, pod_costs(pod), tuple(levers(pod, design_pod(pod).bill())))
+    return PodBill(pod, pod_costs(pod), tuple(levers(pod, Design.of(pod).bill())))
 
 
 @dataclass(frozen=True)

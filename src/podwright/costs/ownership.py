@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from podwright.analysis.statistics import known_sum
+from podwright.design import Design
 from podwright.design.bom import Item
-from podwright.design.plan import design_pod
 from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
 from podwright.spec import Costs, Pod
 
@@ -159,7 +159,7 @@ class _ByFile:
 
 @lru_cache(maxsize=64)
 def _costs_of_file(key: _ByFile) -> PodCosts:
-    return costs_of_bill(key.pod, design_pod(key.pod).bill())
+    return costs_of_bill(key.pod, Design.of(key.pod).bill())
 
 
 def pod_costs(pod: Pod) -> PodCosts:

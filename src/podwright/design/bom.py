@@ -12,7 +12,7 @@ from podwright.design.plugs import CablePart
 from podwright.design.racks import model_name, switch_model
 from podwright.design.requirements import Requirements
 from podwright.design.wiring import Switch
-from podwright.spec import SwitchModel
+from podwright.spec import StorageModel, SwitchModel
 
 if TYPE_CHECKING:
     from podwright.spec.pod import CablePrices
@@ -86,33 +86,25 @@ def total(items: Iterable[Item]) -> tuple[float, list[str]]:
 
 def feeds(requirements: Requirements, needed_bytes_s: int) -> list[Feed]:
     """Return for each storage system what a GPU gets of it when all read at once."""
-    gpus = 0
-    for host in requirements.hosts:
-        model_gpus = requirements.models[host].gpus
-        if model_gpus:
-            gpus += model_gpus.count
+    each_gpus = [requirements.models[host].gpus for host in requirements.hosts]
+    gpus = sum(model_gpus.count for model_gpus in each_gpus if model_gpus)
     rows = []
     for system in requirements.systems:
-        blocks, model = system.blocks, system.given.model
-        given = system.given.bandwidth_bytes_s
-        if given is None and blocks and model and model.read_bytes_s:
-            given = blocks * model.read_bytes_s
-        each = None
-        if given is not None and gpus:
-            each = given / gpus
-        rows.append(Feed(system.given.name, system.given.kind, blocks, given, each, needed_bytes_s))
+        blocks, model = system.blocks, system.storage.model
+        read_bytes_s = system.storage.bandwidth_bytes_s
+        if read_bytes_s is None and blocks and model and model.read_bytes_s:
+            read_bytes_s = blocks * model.read_bytes_s
+        each = read_bytes_s / gpus if read_bytes_s is not None and gpus else None
+        rows.append(Feed(system.storage.name, system.storage.kind, blocks, read_bytes_s, each, needed_bytes_s))
     return rows
 
 
 def _nodes(requirements: Requirements) -> list[Item]:
     rows = []
     for group in requirements.pod.nodes:
-        model, costs = group.model, requirements.pod.costs
-        on_fabric = group.hosts[0] in set(requirements.hosts)
-        price = model.price
-        if price is None and on_fabric:
-            price = costs.node_price
-        name = model.name or "node"
+        model, price, name = group.model, group.model.price, group.model.name or "node"
+        if price is None and group.hosts[0] in set(requirements.hosts):
+            price = requirements.pod.costs.node_price
         rows.append(Item("node", name, model.title or name, len(group.hosts), price, model.power_w))
     return rows
 
@@ -127,9 +119,7 @@ def _switches(requirements: Requirements, switches: Iterable[Switch]) -> list[It
     rows = []
     for (kind, name), count in counted.items():
         model = models[name]
-        price = model.price
-        if price is None:
-            price = requirements.pod.costs.switch_price
+        price = requirements.pod.costs.switch_price if model.price is None else model.price
         rows.append(Item(f"{kind} switch", name, model.title or name, count, price, model.power_w))
     return rows
 
@@ -153,13 +143,10 @@ def _cable_managers(floor: Floor) -> list[Item]:
 def _storage(requirements: Requirements) -> list[Item]:
     rows = []
     for system in requirements.systems:
-        model, kind, count = system.given.model, system.given.kind, system.blocks or 1
-        title = f"{kind} system"
-        if model is None:
-            rows.append(Item("storage", kind, title, count, None, None))
-        else:
-            name, title = model.name or kind, model.title or title
-            rows.append(Item("storage", name, title, count, model.price, model.power_w))
+        kind, count = system.storage.kind, system.blocks or 1
+        model = system.storage.model or StorageModel(kind=kind)
+        title = model.title or f"{kind} system"
+        rows.append(Item("storage", model.name or kind, title, count, model.price, model.power_w))
     return rows
 
 

@@ -1,24 +1,29 @@
 """Compares a fabric as it was built with the design: cables that are not where they belong, devices that are not
 there, links that do not run at their width and speed.
 
-InfiniBand is compared with what `ibnetdiscover` printed, Ethernet with what LLDP told each switch.
+InfiniBand is compared with what `ibnetdiscover` printed, Ethernet with what LLDP reported to each switch.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import PurePath
+from typing import Any
 
-from podwright.design.discovered import infer_names, read_discovered
+from podwright.design.discovered import infer_names, name_map, read_discovered
 from podwright.design.exports.ibnet import Port, fabric_of
 from podwright.design.exports.switch_ports import cumulus_port
 from podwright.design.neighbours import COMMANDS, Neighbour, ports_of, read_neighbours
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.design.speeds import link_speed
 from podwright.design.wiring import Wired
 from podwright.spec.problems import Refusal, refuse
+
+# Says which port is meant.
+Say = Callable[[Port], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,16 @@ class Checked:
     findings: list[Deviation]
     inferred: dict[str, str] = field(default_factory=dict)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `design --check`."""
+        return {"fabrics": self.fabrics, "cables": self.cables, "findings": [asdict(one) for one in self.findings]}
 
-def check_fabric(design: Design, text: str, file: str) -> Checked:
+    def files(self) -> dict[str, str]:
+        """Return the names of switches that had none, as OpenSM reads them."""
+        return {"node-name-map": name_map(self.inferred)}
+
+
+def check_fabric(design: Blueprint, text: str, file: str) -> Checked:
     """Compare a file with those fabrics of the design whose switches it names, or whose hosts name its switches."""
     seen = read_discovered(text)
     fabrics = {name: fabric_of(design, name) for name in design.wired}
@@ -50,30 +63,30 @@ def check_fabric(design: Design, text: str, file: str) -> Checked:
         switches |= set(fabric.switches)
     inferred = infer_names(seen, everything, switches)
     devices = {port.device for port in seen.ports()}
-    there = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
-    if not there:
+    fabric_names = tuple(name for name, wired in design.wired.items() if _names_any(devices, wired))
+    if not fabric_names:
         raise _no_fabric(devices, file, design.underlay is not None)
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
     panels: dict[Port, str] = {}
-    for name in there:
+    for name in fabric_names:
         links |= fabrics[name].links
         rates |= fabrics[name].rates
         panels |= fabrics[name].panels
-    say = _PortWords(panels)
+    say = partial(_words, panels=panels)
     findings = [*_compare(links, seen.ports(), say), *_slow(links, rates, seen.rates(), say)]
-    return Checked(there, len(links) // 2, findings, inferred)
+    return Checked(fabric_names, len(links) // 2, findings, inferred)
 
 
-def check_neighbours(design: Design, texts: Mapping[str, str], place: str) -> Checked:
-    """Compare what LLDP told switches with the Ethernet fabric: `texts` by their files, each named after its switch.
+def check_neighbours(design: Blueprint, texts: Mapping[str, str], source: str) -> Checked:
+    """Compare what LLDP reported with the Ethernet fabric: `texts` by their files, each named after its switch.
 
     Only cables of switches that printed something are compared.
     """
     model = design.requirements.compute_switch
     if model is None or design.underlay is None:
         raise refuse(
-            "is about an Ethernet fabric, and this pod has none", hint="give a file of `ibnetdiscover`", file=place
+            "is about an Ethernet fabric, and this pod has none", hint="give a file of `ibnetdiscover`", file=source
         )
     fabric = fabric_of(design, "compute")
     models = dict.fromkeys(fabric.switches, model)
@@ -82,23 +95,23 @@ def check_neighbours(design: Design, texts: Mapping[str, str], place: str) -> Ch
         if (name := PurePath(file).stem) in models:
             seen[name] = read_neighbours(text, file)
     if not seen:
-        raise _no_neighbours(texts, min(models), place)
+        raise _no_neighbours(texts, min(models), source)
     links = {port: peer for port, peer in fabric.links.items() if {port.device, peer.device} & set(seen)}
     names = {port: cumulus_port(model, port.number) for port in links if port.device in models}
     actual, speeds = ports_of(seen, fabric.links, models)
-    say = _PortWords(names)
+    say = partial(_words, panels=names)
     findings = [*_compare(links, actual, say), *_slow(links, _speeds(design, links), speeds, say)]
     return Checked(("compute",), len(links) // 2, findings)
 
 
-def _no_neighbours(texts: Mapping[str, str], example: str, place: str) -> Refusal:
+def _no_neighbours(texts: Mapping[str, str], example: str, source: str) -> Refusal:
     hint = f"keep what {COMMANDS} prints on a switch in a file of its name, such as {example}.json"
     if texts:
         hint += f"; here is {PurePath(min(texts)).name}"
-    return refuse("has no file of a switch of this design", hint=hint, file=place)
+    return refuse("has no file of a switch of this design", hint=hint, file=source)
 
 
-def _speeds(design: Design, links: Mapping[Port, Port]) -> dict[Port, str]:
+def _speeds(design: Blueprint, links: Mapping[Port, Port]) -> dict[Port, str]:
     """Return what each link should run at, as NVUE writes it: the slower of its two ports."""
     model = design.requirements.compute_switch
     assert model is not None, "a fabric that is compared has a switch"
@@ -114,17 +127,11 @@ def _speeds(design: Design, links: Mapping[Port, Port]) -> dict[Port, str]:
     return speeds
 
 
-class _PortWords:
-    """Says which port is meant: as programs count it, and as its panel does where that is another name."""
-
-    def __init__(self, panels: Mapping[Port, str]) -> None:
-        self._panels = panels
-
-    def port(self, port: Port) -> str:
-        """Return a port in words; an adapter has one, and is called by its own name."""
-        name = port.device if " " in port.device else f"{port.device} port {port.number}"
-        panel = self._panels.get(port)
-        return f"{name} ({panel})" if panel else name
+def _words(port: Port, panels: Mapping[Port, str]) -> str:
+    """Return a port as programs count it, and as its panel does; an adapter has one, and is called by its own name."""
+    name = port.device if " " in port.device else f"{port.device} port {port.number}"
+    panel = panels.get(port)
+    return f"{name} ({panel})" if panel else name
 
 
 def _names_any(devices: set[str], wired: Wired) -> bool:
@@ -141,10 +148,10 @@ def _no_fabric(devices: set[str], file: str, ethernet: bool) -> Refusal:
     return refuse("names no switch of this design", hint=hint, file=file)
 
 
-def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port], say: _PortWords) -> Iterator[Deviation]:
+def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port], say: Say) -> Iterator[Deviation]:
     """Yield devices that are not there, then what is wrong with the cables that are, each once, then missing cables."""
-    there = {*actual, *actual.values()}
-    absent = [(port, peer) for port, peer in sorted(designed.items()) if port not in there and peer not in there]
+    found = {*actual, *actual.values()}
+    absent = [(port, peer) for port, peer in sorted(designed.items()) if port not in found and peer not in found]
     gone = _gone(designed, absent)
     for device, cables in gone.items():
         yield Deviation("gone", f"{device} is not there ({cables} cables)")
@@ -157,18 +164,18 @@ def _compare(designed: Mapping[Port, Port], actual: Mapping[Port, Port], say: _P
         yield _wrong(port, peer, designed, say)
     for port, peer in absent:
         if port < peer and not {_owner(port), _owner(peer)} & set(gone):
-            yield Deviation("missing", f"{say.port(port)} is not joined to {say.port(peer)}")
+            yield Deviation("missing", f"{say(port)} is not joined to {say(peer)}")
 
 
 def _gone(designed: Mapping[Port, Port], absent: list[tuple[Port, Port]]) -> dict[str, int]:
     """Return the devices none of whose several cables are there, with their number."""
-    wanted = Counter(_owner(port) for port in designed)
+    cables = Counter(_owner(port) for port in designed)
     missing = Counter(_owner(port) for port, _ in absent)
-    return {device: count for device, count in missing.items() if count == wanted[device] > 1}
+    return {device: count for device, count in missing.items() if count == cables[device] > 1}
 
 
 def _slow(
-    designed: Mapping[Port, Port], rates: Mapping[Port, str], actual: Mapping[Port, str], say: _PortWords
+    designed: Mapping[Port, Port], rates: Mapping[Port, str], actual: Mapping[Port, str], say: Say
 ) -> Iterator[Deviation]:
     """Yield links of another width or speed, each once; where all are alike it is one thing to mend."""
     wrong: dict[tuple[str, str], list[Port]] = defaultdict(list)
@@ -180,20 +187,20 @@ def _slow(
         compared += 1
         if actual[port] != rates[port]:
             wrong[(actual[port], rates[port])].append(port)
-    for (rate, wanted), ports in wrong.items():
+    for (rate, designed_rate), ports in wrong.items():
         if len(ports) == compared > 1:
-            yield Deviation("speed", f"all {compared:,} links run at {rate}; they are designed for {wanted}")
+            yield Deviation("speed", f"all {compared:,} links run at {rate}; they are designed for {designed_rate}")
             continue
         for port in ports:
-            ends = f"{say.port(port)} to {say.port(designed[port])}"
-            yield Deviation("speed", f"{ends} runs at {rate}; it is designed for {wanted}")
+            ends = f"{say(port)} to {say(designed[port])}"
+            yield Deviation("speed", f"{ends} runs at {rate}; it is designed for {designed_rate}")
 
 
-def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port], say: _PortWords) -> Deviation:
-    wanted = [f"{say.port(end)} belongs to {say.port(designed[end])}" for end in (port, peer) if end in designed]
-    if wanted:
-        return Deviation("wrong", f"{say.port(port)} is joined to {say.port(peer)}; {', '.join(wanted)}")
-    return Deviation("unknown", f"{say.port(port)} is joined to {say.port(peer)}; the design has no such cable")
+def _wrong(port: Port, peer: Port, designed: Mapping[Port, Port], say: Say) -> Deviation:
+    homes = [f"{say(end)} belongs to {say(designed[end])}" for end in (port, peer) if end in designed]
+    if homes:
+        return Deviation("wrong", f"{say(port)} is joined to {say(peer)}; {', '.join(homes)}")
+    return Deviation("unknown", f"{say(port)} is joined to {say(peer)}; the design has no such cable")
 
 
 def _owner(port: Port) -> str:

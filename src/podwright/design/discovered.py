@@ -72,9 +72,9 @@ def infer_names(seen: SeenFabric, designed: Mapping[Port, Port], switches: Colle
     Hosts fix their leaves, leaves their spines, spines their cores; most of a switch's cables must agree.
     """
     unnamed = [device for device in seen.switches if seen.names[device] not in switches]
-    known = {device: name for device, name in seen.names.items() if device not in set(unnamed)}
+    named = {device: name for device, name in seen.names.items() if device not in set(unnamed)}
     inferred: dict[str, str] = {}
-    while fresh := dict(_elected(seen, designed, {**known, **inferred}, switches)):
+    while fresh := dict(_elected(seen, designed, {**named, **inferred}, switches)):
         inferred |= fresh
     counted = Counter(seen.names.values())
     for device in unnamed:
@@ -87,15 +87,15 @@ def infer_names(seen: SeenFabric, designed: Mapping[Port, Port], switches: Colle
 
 
 def _elected(
-    seen: SeenFabric, designed: Mapping[Port, Port], known: Mapping[str, str], switches: Collection[str]
+    seen: SeenFabric, designed: Mapping[Port, Port], named: Mapping[str, str], switches: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield each unnamed switch with the name that more than half of its cables to known devices stand for."""
-    votes: dict[str, Counter[str]] = {device: Counter() for device in seen.switches if device not in known}
+    votes: dict[str, Counter[str]] = {device: Counter() for device in seen.switches if device not in named}
     for link in seen.links:
-        if link.device in votes and link.peer in known:
-            partner = designed.get(Port(known[link.peer], link.peer_port))
+        if link.device in votes and link.peer in named:
+            partner = designed.get(Port(named[link.peer], link.peer_port))
             votes[link.device][partner.device if partner else ""] += 1
-    taken = set(known.values())
+    taken = set(named.values())
     for device, counted in votes.items():
         for name, count in counted.most_common(1):
             if name in switches and name not in taken and count >= MIN_VOTES and 2 * count > counted.total():

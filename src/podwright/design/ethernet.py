@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import TYPE_CHECKING
 
+from podwright.design.networks import ipv4_network
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -139,14 +140,7 @@ def _sessions(cables: Sequence[Cable]) -> dict[str, tuple[int, ...]]:
 
 
 def _network(fabric: ComputeFabric) -> IPv4Network:
-    try:
-        return IPv4Network(fabric.network)
-    except ValueError:
-        raise refuse(
-            f'"{fabric.network}" is not an IPv4 network',
-            hint="write it like `172.16.0.0/12`",
-            field="fabrics.compute.network",
-        ) from None
+    return ipv4_network(fabric.network, "fabrics.compute.network", "172.16.0.0/12")
 
 
 def _loopbacks(base: IPv4Network) -> IPv4Network:

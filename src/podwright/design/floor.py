@@ -78,10 +78,10 @@ class Rack:
         power, weight = "power not known", "weight not known"
         if self.power_w:
             heat = sum(device.heat for device in devices)
-            known = f"{self.power_w / 1000:,.1f} kW ({heat:,.0f} BTU/h)"
-            power = _known(known, any(device.power_w is None for device in devices))
+            text = f"{self.power_w / 1000:,.1f} kW ({heat:,.0f} BTU/h)"
+            power = _at_least(text, any(device.power_w is None for device in devices))
         if self.weight_kg:
-            weight = _known(f"{self.weight_kg:,.0f} kg", any(device.weight_kg is None for device in devices))
+            weight = _at_least(f"{self.weight_kg:,.0f} kg", any(device.weight_kg is None for device in devices))
         return f"{power}, {weight}"
 
     @property
@@ -114,7 +114,7 @@ class Floor:
         """Return the power of all racks as people read it: at least so much where some of it is not known."""
         if not self.power_w:
             return "power not known"
-        return _known(f"{self.power_w / 1000:,.1f} kW in all", bool(self.unknown_power))
+        return _at_least(f"{self.power_w / 1000:,.1f} kW in all", bool(self.unknown_power))
 
     @property
     def weight_kg(self) -> float:
@@ -127,13 +127,13 @@ class Floor:
         text = f"{self.weight_kg:,.0f} kg"
         if self.weight_kg >= KG_OF_TONNE:
             text = f"{self.weight_kg / KG_OF_TONNE:,.1f} t"
-        return _known(text, bool(self.unknown_weight))
+        return _at_least(text, bool(self.unknown_weight))
 
     @property
     def heat_text(self) -> str:
         """Return the heat of all racks as people read it."""
         heat = sum(device.heat for device in self.devices)
-        return _known(f"{heat:,.0f} BTU/h", bool(self.unknown_power))
+        return _at_least(f"{heat:,.0f} BTU/h", bool(self.unknown_power))
 
     @property
     def cable_managers(self) -> int:
@@ -147,6 +147,11 @@ class Floor:
             return "", ""
         return place.rack, place.unit
 
+    def spot(self, device: str) -> str:
+        """Return where a device stands as people read it; nothing where it has no place."""
+        rack, unit = self.rack_and_unit(device)
+        return f"{rack} U{unit}" if rack else ""
+
 
 def devices_of(racks: Iterable[Rack]) -> list[Device]:
     """Return everything that stands in some racks."""
@@ -156,5 +161,5 @@ def devices_of(racks: Iterable[Rack]) -> list[Device]:
     return devices
 
 
-def _known(text: str, is_part: bool) -> str:
-    return f"at least {text}" if is_part else text
+def _at_least(text: str, is_partial: bool) -> str:
+    return f"at least {text}" if is_partial else text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from podwright.design.plan import Design, design_pod
+from podwright.design.plan import Blueprint
 from podwright.design.wiring import Cable
 from podwright.spec import ComputeFabric, Pod
 from podwright.spec.problems import Refusal, refuse
@@ -16,6 +17,8 @@ End = tuple[str, str, int]
 class Growth:
     """Cables that come, cables whose other end changes, and cables that go; switches that come and go."""
 
+    old: Blueprint
+    new: Blueprint
     added: list[Cable]
     moved: list[tuple[Cable, Cable]]
     removed: list[Cable]
@@ -27,8 +30,18 @@ class Growth:
         """Return how many cables in use somebody must touch."""
         return len(self.moved) + len(self.removed)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the key `growth` of the document with `--grow-from`."""
+        return {
+            "added": [cable._asdict() for cable in self.added],
+            "moved": [{"from": old._asdict(), "to": new._asdict()} for old, new in self.moved],
+            "removed": [cable._asdict() for cable in self.removed],
+            "switches_added": self.switches_added,
+            "switches_removed": self.switches_removed,
+        }
 
-def grow(old: Design, new: Design) -> Growth:
+
+def grow(old: Blueprint, new: Blueprint) -> Growth:
     """Compare two designs cable by cable; a cable that keeps one of its ends has moved."""
     before, after = _ends(old.cables), _ends(new.cables)
     gone = [cable for ends, cable in before.items() if ends not in after]
@@ -46,6 +59,8 @@ def grow(old: Design, new: Design) -> Growth:
             moved.append((cable, fresh.pop(partner)))
     names = {switch.name for switch in old.switches}, {switch.name for switch in new.switches}
     return Growth(
+        old,
+        new,
         added=list(fresh.values()),
         moved=moved,
         removed=removed,
@@ -54,7 +69,16 @@ def grow(old: Design, new: Design) -> Growth:
     )
 
 
-def check_pods(old: Design, new: Design) -> None:
+def allowed_growth(old: Blueprint, new: Blueprint, allow_moves: bool) -> Growth:
+    """Return the growth of a pod; refuse another pod, and moves of cables in use that were not allowed."""
+    check_pods(old, new)
+    growth = grow(old, new)
+    if growth.disturbs and not allow_moves:
+        raise refuse_moves(growth)
+    return growth
+
+
+def check_pods(old: Blueprint, new: Blueprint) -> None:
     """Refuse what is no growth: another pod, or one with fewer nodes."""
     before, after = old.requirements, new.requirements
     gone = [host for host in before.hosts if host not in after.models]
@@ -75,12 +99,12 @@ def check_pods(old: Design, new: Design) -> None:
         )
 
 
-def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
+def refuse_moves(growth: Growth) -> Refusal:
     """Return the refusal of a growth that would touch cables in use."""
     first = (*(a for a, _ in growth.moved), *growth.removed)[0]
-    nodes = len(old.requirements.hosts), len(new.requirements.hosts)
+    nodes = len(growth.old.requirements.hosts), len(growth.new.requirements.hosts)
     hint = f"`nodes_planned: {nodes[1]}` in the old file would have moved none; `--allow-moves` lists them"
-    if _planned(old.pod, nodes[1], new):
+    if _planned(growth.old.pod, nodes[1], growth.new):
         hint = "the files differ in more than their nodes; `--allow-moves` lists what that moves"
     return refuse(
         f"growing from {nodes[0]} to {nodes[1]} nodes moves {growth.disturbs:,} cables that are in use, "
@@ -90,13 +114,13 @@ def refuse_moves(growth: Growth, old: Design, new: Design) -> Refusal:
     )
 
 
-def _planned(old: Pod, nodes: int, new: Design) -> int:
+def _planned(old: Pod, nodes: int, new: Blueprint) -> int:
     """Return how many cables would have been touched, had the old pod been planned for so many nodes."""
     given = old.fabrics.compute or ComputeFabric.model_validate({})
     planned = given.model_copy(update={"nodes_planned": nodes})
     fabrics = old.fabrics.model_copy(update={"compute": planned})
     try:
-        return grow(design_pod(old.model_copy(update={"fabrics": fabrics})), new).disturbs
+        return grow(Blueprint.of(old.model_copy(update={"fabrics": fabrics})), new).disturbs
     except Refusal:
         return 1
 

@@ -34,6 +34,11 @@ class Laid(NamedTuple):
     length_m: float | None
     medium: str
 
+    @property
+    def metres(self) -> str:
+        """Return its length as people read it; nothing where it is not known."""
+        return "" if self.length_m is None else f"{self.length_m:g} m"
+
 
 def lay(cables: Iterable[Cable], floor: Floor, racks: Racks, switch: SwitchModel) -> list[Laid]:
     """Return each cable with its length and kind."""
@@ -61,10 +66,10 @@ def distance_m(a: RackPlace, b: RackPlace, racks: Racks) -> float:
 
 def sold(length_m: float) -> float:
     """Return the shortest length that is sold; beyond the longest, fibre comes in tens of metres."""
-    place = bisect_left(SOLD_M, length_m)
-    if place == len(SOLD_M):
+    index = bisect_left(SOLD_M, length_m)
+    if index == len(SOLD_M):
         return float(ceil(length_m / 10) * 10)
-    return SOLD_M[place]
+    return SOLD_M[index]
 
 
 def _media(switch: SwitchModel) -> Callable[[float], str]:
@@ -91,7 +96,7 @@ def is_twisted(switch: SwitchModel) -> bool:
 def reach_of(switch: SwitchModel) -> tuple[float, float]:
     """Return the longest copper and the longest active optical cable of a switch."""
     speed = switch.speed_gbps or 200
-    copper, active = REACH_M[next((known for known in REACH_M if known >= speed), 400)]
+    copper, active = REACH_M[next((gbps for gbps in REACH_M if gbps >= speed), 400)]
     if switch.copper_m is not None:
         copper = switch.copper_m
     if switch.active_m is not None:

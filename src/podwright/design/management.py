@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from podwright.design.networks import Network, Wanted, cut_networks
+from podwright.design.networks import Network, NetworkRequest, cut_networks
 from podwright.design.requirements import Requirements
 from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable, Switch
@@ -66,7 +66,7 @@ def design_management(requirements: Requirements, switches: Sequence[Switch]) ->
     return Management(
         switches=plan.switches(),
         cables=cables,
-        networks=cut_networks(fabric.network, _wanted(requirements, plan, others_planned, central)),
+        networks=cut_networks(fabric.network, _networks(requirements, plan, others_planned, central)),
         bmc_ports=bmc,
         node_ports=sum(ports.slow + ports.fast for ports in plan.all) - bmc,
         central=central,
@@ -99,17 +99,17 @@ class _Plan:
 
     def leaf_cables(self) -> Iterator[Cable]:
         for number, ports in enumerate(self.nodes):
-            switch, place = divmod(number, self.per_switch)
-            first = place * (self.switch.ports // self.per_switch)
+            switch, index = divmod(number, self.per_switch)
+            first = index * (self.switch.ports // self.per_switch)
             for port in range(ports.slow):
                 yield Cable("management", _kind(ports, port), ports.device, port + 1, _leaf(switch), first + port + 1)
         taken = 0
         for ports in self.others:
             for port in range(ports.slow):
-                switch, place = divmod(taken, self.switch.ports)
+                switch, index = divmod(taken, self.switch.ports)
                 taken += 1
                 name = _other_leaf(switch)
-                yield Cable("management", _kind(ports, port), ports.device, port + 1, name, place + 1)
+                yield Cable("management", _kind(ports, port), ports.device, port + 1, name, index + 1)
 
     def uplinks(self) -> Iterator[Cable]:
         """Yield one up-link to each of the two planes above, after the ports for devices."""
@@ -118,9 +118,9 @@ class _Plan:
         first = self.fast_places
         places = [(_leaf(i), first + i) for i in range(self.node_switches)]
         places += [(_other_leaf(i), first + self.planned_node_switches + i) for i in range(self.other_switches)]
-        for name, place in places:
+        for name, index in places:
             for plane in range(min(2, self.switch.uplink_ports)):
-                above, port = self._above(plane, place)
+                above, port = self._above(plane, index)
                 yield Cable("management", "uplink", name, self.switch.ports + plane + 1, above, port)
 
     def fast_cables(self) -> Iterator[Cable]:
@@ -129,8 +129,8 @@ class _Plan:
             return
         for number, ports in enumerate(self.nodes):
             for port in range(ports.fast):
-                place = number * self.fast_width + port // 2
-                above, where = self._above(port % 2, place)
+                index = number * self.fast_width + port // 2
+                above, where = self._above(port % 2, index)
                 yield Cable("management", "node", ports.device, ports.slow + port + 1, above, where)
 
     def switches(self) -> list[Switch]:
@@ -151,8 +151,8 @@ class _Plan:
         if self.above is not None:
             places = self.fast_places + self.planned_node_switches + infra
             names: set[str] = set()
-            for place in range(places):
-                names |= {self._above(plane, place)[0] for plane in (0, 1)}
+            for index in range(places):
+                names |= {self._above(plane, index)[0] for plane in (0, 1)}
             switches += [Switch(name, "management", "aggregation", 0, 0, i + 1) for i, name in enumerate(sorted(names))]
         return switches
 
@@ -167,11 +167,11 @@ class _Plan:
     def _aggregates(self) -> bool:
         return self.above is not None and self.node_switches + self.other_switches > 1
 
-    def _above(self, plane: int, place: int) -> tuple[str, int]:
+    def _above(self, plane: int, index: int) -> tuple[str, int]:
         ports = 1
         if self.above is not None:
             ports = max(self.above.ports - KEPT_PORTS, 1)
-        number, port = divmod(place, ports)
+        number, port = divmod(index, ports)
         return f"mg-agg-{plane + 1}-{number + 1:02d}", port + 1
 
 
@@ -234,28 +234,30 @@ def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan
     return sum(ports.slow for ports in plan.others) - leaves + requirements.managed_leaves_planned + blocks
 
 
-def _wanted(requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]) -> list[Wanted]:
+def _networks(
+    requirements: Requirements, plan: _Plan, others_planned: int, central: Sequence[Switch]
+) -> list[NetworkRequest]:
     """Name the networks of the pod with their members."""
     fabric = requirements.pod.management_fabric()
     assert fabric is not None, "there are no networks without a management fabric"
     first = fabric.first_vlan
     hosts = [(requirements.planned, requirements.hosts), (0, [ports.device for ports in plan.others if ports.has_bmc])]
-    there = {switch.name for switch in plan.switches()}
+    names_now = {switch.name for switch in plan.switches()}
     # An empty name keeps the address of a switch that is planned.
-    central_names = [switch.name if switch.name in there else "" for switch in central]
+    central_names = [switch.name if switch.name in names_now else "" for switch in central]
     switches = [
         (others_planned, [ports.device for ports in plan.others if not ports.has_bmc]),
         (plan.planned_node_switches, [_leaf(number) for number in range(plan.node_switches)]),
         (0, central_names),
     ]
     networks = [
-        Wanted("bmc", "baseboard controllers", first, hosts),
-        Wanted("management", "set-up and logins", first + 1, hosts),
-        Wanted("switches", "switches and storage systems", first + 2, switches),
+        NetworkRequest("bmc", "baseboard controllers", first, hosts),
+        NetworkRequest("management", "set-up and logins", first + 1, hosts),
+        NetworkRequest("switches", "switches and storage systems", first + 2, switches),
     ]
     if requirements.storage:
         systems = ((len(system.names_planned), system.names) for system in requirements.systems)
         storage = [(requirements.planned, requirements.hosts), *systems]
         for port in range(1, requirements.storage.node_ports + 1):
-            networks.append(Wanted(f"storage{port}", f"storage port {port} of each node", 0, storage))
+            networks.append(NetworkRequest(f"storage{port}", f"storage port {port} of each node", 0, storage))
     return networks

@@ -1,4 +1,4 @@
-"""An Ethernet fabric as its switches see it: what LLDP told each of them of the far ends of its cables.
+"""An Ethernet fabric as its switches see it: what LLDP reported to each of them of the far ends of its cables.
 
 Two forms are read, one file for each switch: JSON of `lldpctl -f json` or `json0`, and the table of NVUE's
 `nv show interface lldp`, which has speeds too.
@@ -73,7 +73,7 @@ def _entry(port: str, entry: Mapping[str, Any]) -> Iterator[Neighbour]:
             device = _value(chassis.get("name")) or _only_key(chassis)
             identity = next(iter(_each(far.get("id"))), {})
             name = _value(identity.get("value"))
-            # Linux hosts tell their ports by MAC address, and their names as a description.
+            # Linux hosts report their ports by MAC address, and their names as a description.
             if identity.get("type") == "mac":
                 name = _value(far.get("descr")) or name
             if device and name:
@@ -116,13 +116,13 @@ def ports_of(
     links: dict[Port, Port] = {}
     speeds: dict[Port, str] = {}
     hosts: list[tuple[Port, Neighbour]] = []
-    known = {port.device.partition(" ")[0] for port in designed}
+    devices = {port.device.partition(" ")[0] for port in designed}
     for switch, neighbours in seen.items():
         for neighbour in neighbours:
             number = port_number(switches[switch], neighbour.port)
             if number is None:
                 continue
-            port, named = Port(switch, number), _named(neighbour, known)
+            port, named = Port(switch, number), _named(neighbour, devices)
             if named.speed:
                 speeds[port] = named.speed
             if named.device in switches:
@@ -132,21 +132,21 @@ def ports_of(
     return links | _adapters(hosts, designed), speeds
 
 
-def _named(neighbour: Neighbour, known: Collection[str]) -> Neighbour:
+def _named(neighbour: Neighbour, devices: Collection[str]) -> Neighbour:
     """Call a neighbour by the name that the design knows, which is mostly the first part of a full one."""
     short = neighbour.device.partition(".")[0]
-    if neighbour.device not in known and short in known:
+    if neighbour.device not in devices and short in devices:
         return neighbour._replace(device=short)
     return neighbour
 
 
-def _switch_port(neighbour: Neighbour, wanted: Port | None, model: SwitchModel) -> Port:
+def _switch_port(neighbour: Neighbour, designed_port: Port | None, model: SwitchModel) -> Port:
     """Return the port of a switch; one whose name is in no form that we know is believed to be the right one."""
     number = port_number(model, neighbour.far_port)
     if number is not None:
         return Port(neighbour.device, number)
-    if wanted is not None and wanted.device == neighbour.device:
-        return wanted
+    if designed_port is not None and designed_port.device == neighbour.device:
+        return designed_port
     return Port(f"{neighbour.device} {neighbour.far_port}", 1)
 
 

@@ -13,7 +13,7 @@ KEPT_ADDRESSES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NetworkRequest:
     """A network that is wanted: its VLAN (0: none, it is not Ethernet), and rows of members.
 
     A row is (planned, names): it keeps room for so many, so that what comes later in a row takes nobody's number. An
@@ -42,34 +42,33 @@ class Network:
     addresses: dict[str, IPv4Address]
 
 
-def cut_networks(text: str, wanted: Sequence[Wanted]) -> list[Network]:
+def cut_networks(text: str, requests: Sequence[NetworkRequest]) -> list[Network]:
     """Cut the networks from the one that is given, each large enough for the largest of them."""
-    base = _parsed(text)
-    size = max(network.size for network in wanted)
+    base = ipv4_network(text, "fabrics.management.network", "10.0.0.0/8")
+    size = max(network.size for network in requests)
     prefix = 32 - (size - 1).bit_length()
-    if prefix < base.prefixlen or len(wanted) > 2 ** (prefix - base.prefixlen):
+    if prefix < base.prefixlen or len(requests) > 2 ** (prefix - base.prefixlen):
         raise refuse(
-            f"{base} is too small for {len(wanted)} networks of {size} addresses",
-            hint=f"give it a /{prefix - (len(wanted) - 1).bit_length()} or larger",
+            f"{base} is too small for {len(requests)} networks of {size} addresses",
+            hint=f"give it a /{prefix - (len(requests) - 1).bit_length()} or larger",
             field="fabrics.management.network",
         )
     cut = base.subnets(new_prefix=prefix)
-    return [_network(network, next(cut)) for network in wanted]
+    return [_network(network, next(cut)) for network in requests]
 
 
-def _network(wanted: Wanted, subnet: IPv4Network) -> Network:
+def _network(request: NetworkRequest, subnet: IPv4Network) -> Network:
     addresses: dict[str, IPv4Address] = {}
     first = int(subnet.network_address) + KEPT_ADDRESSES
-    for planned, names in wanted.rows:
+    for planned, names in request.rows:
         addresses |= {name: IPv4Address(first + number) for number, name in enumerate(names) if name}
         first += max(planned, len(names))
-    return Network(wanted.name, wanted.purpose, wanted.vlan, subnet, addresses)
+    return Network(request.name, request.purpose, request.vlan, subnet, addresses)
 
 
-def _parsed(text: str) -> IPv4Network:
+def ipv4_network(text: str, field: str, example: str) -> IPv4Network:
+    """Return the network that a field of the pod's file names."""
     try:
         return IPv4Network(text)
     except ValueError:
-        raise refuse(
-            f'"{text}" is not an IPv4 network', hint="write it like `10.0.0.0/8`", field="fabrics.management.network"
-        ) from None
+        raise refuse(f'"{text}" is not an IPv4 network', hint=f"write it like `{example}`", field=field) from None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from itertools import chain
+from typing import Self, TypeVar
 
 from podwright.design import bom, lengths, plugs, sizing, wiring
 from podwright.design.ethernet import Underlay, check_ethernet, is_ethernet, underlay
@@ -28,14 +29,44 @@ NEEDED_BYTES_S = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class Design:
-    """A pod designed; a fabric that the pod does not have is None."""
+class Blueprint:
+    """A pod designed, as all that reads a design sees it; a fabric that the pod does not have is None."""
 
     requirements: Requirements
     compute: sizing.ComputeSize | None
     storage: sizing.StorageSize | None
     wired: dict[str, Wired]
     management: Management | None
+
+    @classmethod
+    def of(cls, pod: Pod) -> Self:
+        """Design a pod, or refuse with the line of its file and the nearest thing that would work."""
+        return located(pod, lambda: cls._made(pod))
+
+    @classmethod
+    def _made(cls, pod: Pod) -> Self:
+        requirements = requirements_of(pod)
+        compute, storage = None, None
+        if requirements.compute:
+            others_hold = None
+            if requirements.storage:
+                others_hold = sizing.most_storage_nodes(requirements.storage)
+            compute = sizing.size_compute(requirements.compute, others_hold)
+            check_ethernet(requirements, compute)
+        if requirements.storage:
+            storage = sizing.size_storage(requirements.storage)
+        wired: dict[str, Wired] = {}
+        switches: list[Switch] = []
+        if requirements.compute and compute:
+            wired["compute"] = wiring.wire_compute(requirements.compute, compute, requirements.hosts)
+            switches += wired["compute"].switches
+        if requirements.storage and storage:
+            ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
+            wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
+            switches += wired["storage"].switches
+        made = cls(requirements, compute, storage, wired, design_management(requirements, switches))
+        _check_names(made)
+        return made
 
     @property
     def pod(self) -> Pod:
@@ -45,37 +76,25 @@ class Design:
     @cached_property
     def switches(self) -> list[Switch]:
         """Return all switches, fabric by fabric."""
-        switches: list[Switch] = []
-        for wired in self.wired.values():
-            switches += wired.switches
-        if self.management:
-            switches += self.management.switches
-        return switches
+        own = self.management.switches if self.management else ()
+        return [*chain.from_iterable(wired.switches for wired in self.wired.values()), *own]
 
     @cached_property
     def cables(self) -> list[Cable]:
         """Return all cables, fabric by fabric."""
-        cables: list[Cable] = []
-        for wired in self.wired.values():
-            cables += wired.cables
-        if self.management:
-            cables += self.management.cables
-        return cables
+        own = self.management.cables if self.management else ()
+        return [*chain.from_iterable(wired.cables for wired in self.wired.values()), *own]
 
     @property
     def networks(self) -> list[Network]:
         """Return the networks of the management fabric; none where there is no such fabric."""
-        if self.management is None:
-            return []
-        return self.management.networks
+        return self.management.networks if self.management else []
 
     @cached_property
     def floor(self) -> Floor:
         """Return where everything stands."""
-        central: list[Switch] = []
-        if self.management:
-            central = self.management.central
-        return _placed(self.pod, lambda: lay_out(self.requirements, self.switches, central))
+        central = self.management.central if self.management else []
+        return located(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
     def sockets(self) -> Sockets:
@@ -145,37 +164,7 @@ class Design:
             yield fabric.aggregation, [cable for cable in self.management.cables if cable.b in above]
 
 
-def design_pod(pod: Pod) -> Design:
-    """Design a pod, or refuse with the line of its file and the nearest thing that would work."""
-    return _placed(pod, lambda: _design(pod))
-
-
-def _design(pod: Pod) -> Design:
-    requirements = requirements_of(pod)
-    compute, storage = None, None
-    if requirements.compute:
-        others_hold = None
-        if requirements.storage:
-            others_hold = sizing.most_storage_nodes(requirements.storage)
-        compute = sizing.size_compute(requirements.compute, others_hold)
-        check_ethernet(requirements, compute)
-    if requirements.storage:
-        storage = sizing.size_storage(requirements.storage)
-    wired: dict[str, Wired] = {}
-    switches: list[Switch] = []
-    if requirements.compute and compute:
-        wired["compute"] = wiring.wire_compute(requirements.compute, compute, requirements.hosts)
-        switches += wired["compute"].switches
-    if requirements.storage and storage:
-        ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
-        wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
-        switches += wired["storage"].switches
-    design = Design(requirements, compute, storage, wired, design_management(requirements, switches))
-    _check_names(design)
-    return design
-
-
-def _check_names(design: Design) -> None:
+def _check_names(design: Blueprint) -> None:
     """Refuse hosts and storage systems that have the name of something else in the design: a name is one device."""
     taken = {switch.name: f"a {switch.fabric} {switch.tier} switch" for switch in design.switches}
     taken |= dict.fromkeys(design.requirements.manager_models, "a fabric manager")
@@ -186,7 +175,7 @@ def _check_names(design: Design) -> None:
         _check_name(host, taken, "nodes")
 
 
-def _storage_names(design: Design) -> Iterator[str]:
+def _storage_names(design: Blueprint) -> Iterator[str]:
     """Yield what the storage ports lead to, each once."""
     names: dict[str, None] = {}
     for system in design.requirements.systems:
@@ -201,8 +190,8 @@ def _check_name(name: str, taken: Mapping[str, str], field: str) -> None:
         raise refuse(f"{name} is the name of {taken[name]} of this design", hint="give it another name", field=field)
 
 
-def _placed(pod: Pod, make: Callable[[], Result]) -> Result:
-    """Give what was wrong its place in the pod's file."""
+def located(pod: Pod, make: Callable[[], Result]) -> Result:
+    """Return what is made of a pod; where that is refused, the refusal has its line in the pod's file."""
     try:
         return make()
     except Refusal as refusal:

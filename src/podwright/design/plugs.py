@@ -70,17 +70,17 @@ def join(laid: Iterable[Laid], sockets: Sockets) -> list[CageGroup]:
     ends = [sockets.ends(each.cable) for each in cables]
     roots = _Roots()
     for a, b in ends:
-        roots.unite(a.place, b.place)
+        roots.unite(a.plug, b.plug)
     groups: dict[Cage, list[int]] = defaultdict(list)
     for index, (a, _) in enumerate(ends):
-        groups[roots.find(a.place)].append(index)
+        groups[roots.find(a.plug)].append(index)
     joined = []
     for members in groups.values():
         cages: dict[Cage, list[Socket]] = defaultdict(list)
         for index in members:
             for socket in ends[index]:
-                cages[socket.place].append(socket)
-        used = {place: tuple(sockets_used) for place, sockets_used in cages.items()}
+                cages[socket.plug].append(socket)
+        used = {cage: tuple(sockets_used) for cage, sockets_used in cages.items()}
         joined.append(CageGroup(tuple(cables[index] for index in members), used))
     return joined
 
@@ -142,10 +142,10 @@ def _assembled(group: CageGroup, fabric: str, gbps: float) -> CablePart:
     if len(group.cables) == 1:
         return CablePart("cable", fabric, medium, length, f"{fabric} {noun}, {medium}, {length:g} m", 2)
     far = widths[min(widths)]
-    part = plug_part(what, "both", far.connector, far.ports, gbps, "copper")
+    name = plug_part(what, "both", far.connector, far.ports, gbps, "copper")
     kind = "twin-port" if what == "cable" else f"one to two {far.connector.upper() or 'cages'}"
     return CablePart(
-        "cable", fabric, medium, length, f"{fabric} {noun}, {medium}, {kind}, {length:g} m{_named(part)}", 4
+        "cable", fabric, medium, length, f"{fabric} {noun}, {medium}, {kind}, {length:g} m{_named(name)}", 4
     )
 
 
@@ -153,11 +153,11 @@ def _cable(laid: Laid, mode: str, gbps: float) -> CablePart:
     fabric, medium, length = laid.cable.fabric, laid.medium, laid.length_m
     if length is None:
         return CablePart("cable", fabric, medium, None, f"{fabric} cable, length not known", 2)
-    text, part = f"{fabric} cable, {medium}", ""
+    text, name = f"{fabric} cable, {medium}", ""
     if medium == "fibre" and mode:
         text += f", {mode}"
-        part = plug_part("cable", "both", "", 1, gbps, mode)
-    return CablePart("cable", fabric, medium, length, f"{text}, {length:g} m{_named(part)}", 2)
+        name = plug_part("cable", "both", "", 1, gbps, mode)
+    return CablePart("cable", fabric, medium, length, f"{text}, {length:g} m{_named(name)}", 2)
 
 
 def _transceivers(group: CageGroup, sockets: Sockets, mode: str, gbps: float) -> Iterable[CablePart]:
@@ -166,14 +166,14 @@ def _transceivers(group: CageGroup, sockets: Sockets, mode: str, gbps: float) ->
     ends: set[Cage] = set()
     for each in group.cables:
         if each.medium == "fibre":
-            ends.update(socket.place for socket in sockets.ends(each.cable))
-    for place in ends:
-        socket = group.cages[place][0]
+            ends.update(socket.plug for socket in sockets.ends(each.cable))
+    for cage in ends:
+        socket = group.cages[cage][0]
         where = "switch" if sockets.is_switch(socket.device) else "node"
-        part = plug_part("transceiver", where, socket.connector, socket.ports, gbps, mode)
+        name = plug_part("transceiver", where, socket.connector, socket.ports, gbps, mode)
         speed = f"{gbps:g} Gb/s" if socket.ports == 1 else f"{socket.ports}x{gbps:g} Gb/s"
         facts = [f"{fabric} transceiver", socket.connector.upper(), speed, mode, f"in a {where}"]
-        text = ", ".join(filter(None, facts)) + _named(part)
+        text = ", ".join(filter(None, facts)) + _named(name)
         yield CablePart("transceiver", fabric, "transceiver", None, text, socket.ports)
 
 
@@ -184,5 +184,5 @@ def _mode(length_m: float | None, gbps: float) -> str:
     return next((mode for mode, reach in MODES_M.get(gbps, {}).items() if length_m <= reach), "")
 
 
-def _named(part: str) -> str:
-    return f" ({part})" if part else ""
+def _named(name: str) -> str:
+    return f" ({name})" if name else ""

@@ -60,20 +60,20 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
 
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
-    given = requirements.pod.racks
-    limits = _Limits(given.rack_units, given.limit_w, given.switches_per_manager)
+    allowed = requirements.pod.racks
+    limits = _Limits(allowed.rack_units, allowed.limit_w, allowed.switches_per_manager)
     nodes = [_node(requirements, host) for host in requirements.hosts]
     leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
     around = _around(requirements, switches, central)
     for device in [*nodes, *(device for _, device in leaves), *around]:
         _check(device, limits)
     slots = _rows(requirements, limits, nodes, leaves, around)
-    there = {*requirements.models, *(switch.name for switch in switches)}
-    there |= set(requirements.manager_models)
+    present = {*requirements.models, *(switch.name for switch in switches)}
+    present |= set(requirements.manager_models)
     for system in requirements.systems:
-        there.update(system.names)
-    floor = _number(requirements, slots, there, limits)
-    if given.count is not None and len(floor.racks) > given.count:
+        present.update(system.names)
+    floor = _number(requirements, slots, present, limits)
+    if allowed.count is not None and len(floor.racks) > allowed.count:
         raise _too_few(requirements, limits, len(floor.racks))
     return floor
 
@@ -102,8 +102,8 @@ def _rows(
     slots = 0 if requirements.is_classic else min(unit, requirements.planned + requirements.reserved)
     blocks = [_empty_racks(node_racks) for _ in range(units)]
     for index, node in enumerate(nodes):
-        number, place = divmod(slot_of(index, slots, requirements.reserved), unit)
-        blocks[number][place // width].append(node)
+        number, offset = divmod(slot_of(index, slots, requirements.reserved), unit)
+        blocks[number][offset // width].append(node)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
         # Every unit keeps room for as many racks of leaves as the widest has, so that all units are laid out alike.
@@ -116,14 +116,14 @@ def _empty_racks(count: int) -> list[list[Device]]:
     return [[] for _ in range(count)]
 
 
-def _number(requirements: Requirements, slots: list[list[Device]], there: set[str], limits: _Limits) -> Floor:
+def _number(requirements: Requirements, slots: list[list[Device]], present: set[str], limits: _Limits) -> Floor:
     """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
-        stacked = _stack(devices, name, limits, there)
+        stacked = _stack(devices, name, limits, present)
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
@@ -133,7 +133,7 @@ def _number(requirements: Requirements, slots: list[list[Device]], there: set[st
     return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)))
 
 
-def _stack(devices: Sequence[Device], rack: str, limits: _Limits, there: set[str]) -> list[tuple[int, Device]]:
+def _stack(devices: Sequence[Device], rack: str, limits: _Limits, present: set[str]) -> list[tuple[int, Device]]:
     """Put what is heavy at the bottom and switches at the top, near the tray; what is only planned keeps its room."""
     low, high = 1, limits.rack_units + 1
     stacked = []
@@ -141,15 +141,15 @@ def _stack(devices: Sequence[Device], rack: str, limits: _Limits, there: set[str
         stacked.append((low, device))
         low += device.rack_units
     switches = [device for device in devices if device.is_switch]
-    managed = _with_managers(switches, rack, limits.per_manager, there)
+    managed = _with_managers(switches, rack, limits.per_manager, present)
     for device in managed:
         high -= device.rack_units
         stacked.append((high, device))
-    there = there | {device.name for device in managed if device.kind == CABLE_MANAGER and device.name}
-    return sorted(((unit, device) for unit, device in stacked if device.name in there), key=itemgetter(0))
+    present = present | {device.name for device in managed if device.kind == CABLE_MANAGER and device.name}
+    return sorted(((unit, device) for unit, device in stacked if device.name in present), key=itemgetter(0))
 
 
-def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, there: set[str]) -> list[Device]:
+def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, present: set[str]) -> list[Device]:
     """Return switches from the top down, each group of them with its cable manager in its middle.
 
     A manager without a name is one whose switches are all planned.
@@ -161,7 +161,7 @@ def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, ther
         group = switches[first : first + per_manager]
         middle = ceil(len(group) / 2)
         name = ""
-        if any(device.name in there for device in group):
+        if any(device.name in present for device in group):
             name = f"{rack}-cm{first // per_manager + 1:02d}"
         manager = Device(name, CABLE_MANAGER, CABLE_MANAGER, 1, None)
         devices += [*group[:middle], manager, *group[middle:]]
@@ -255,8 +255,7 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
 
 
 def _manager(name: str, model: NodeModel | None) -> Device:
-    if model is None:
-        return Device(name, "manager", "fabric manager", 1, None)
+    model = model or NodeModel()
     title = model.name or "fabric manager"
     return Device(name, "manager", title, model.rack_units or 1, model.power_w, model.weight_kg)
 
@@ -265,9 +264,9 @@ def _blocks(requirements: Requirements) -> list[Device]:
     """Return the blocks of the storage systems whose model is known; the others' size is not."""
     devices: list[Device] = []
     for system in requirements.systems:
-        model = system.given.model
+        model = system.storage.model
         if model is not None and system.planned:
-            title, height = model.name or system.given.kind, model.rack_units or 1
+            title, height = model.name or system.storage.kind, model.rack_units or 1
             devices += [
                 Device(name, "storage", title, height, model.power_w, model.weight_kg) for name in system.names_planned
             ]

@@ -195,7 +195,7 @@ def _check_ethernet(fabric: ComputeFabric) -> None:
         "reserved_slots": fabric.kind == "ethernet" and fabric.reserved_slots > 0,
         "layout": fabric.planes > 1 and fabric.layout == "classic",
     }
-    why = {
+    reasons = {
         "planes": ("an InfiniBand fabric is one plane", "leave it out, or write `kind: ethernet`"),
         "sharp": ("Ethernet switches add up nothing", "leave it out"),
         "reserved_slots": ("an Ethernet fabric has no fabric manager to keep slots for", "leave it out"),
@@ -203,7 +203,7 @@ def _check_ethernet(fabric: ComputeFabric) -> None:
     }
     for name, is_wrong in has.items():
         if is_wrong:
-            raise refuse(why[name][0], hint=why[name][1], field=f"fabrics.compute.{name}")
+            raise refuse(reasons[name][0], hint=reasons[name][1], field=f"fabrics.compute.{name}")
 
 
 def _compute_parameters(fabric: ComputeFabric, switch: SwitchModel, node_ports: int, nodes: int) -> ComputeParameters:

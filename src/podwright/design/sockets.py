@@ -30,7 +30,7 @@ class Socket(NamedTuple):
     connector: str
 
     @property
-    def place(self) -> tuple[str, str]:
+    def plug(self) -> tuple[str, str]:
         """Return the cage with its device: where one plug goes."""
         return self.device, self.cage
 
@@ -42,7 +42,7 @@ class Sockets:
         self._switches = {switch.name: (switch.fabric, switch_model(requirements, switch)) for switch in switches}
         managers = {name: model for name, model in requirements.manager_models.items() if model is not None}
         self._hosts = {**requirements.models, **managers}
-        self._known: dict[tuple[int, str], list[Socket]] = {}
+        self._by_model: dict[tuple[int, str], list[Socket]] = {}
         self._planes = requirements.compute.planes if requirements.compute else 1
 
     def at(self, device: str, fabric: str, port: int) -> Socket:
@@ -61,6 +61,11 @@ class Sockets:
         """Return both ends of a cable."""
         return self.at(cable.a, cable.fabric, cable.a_port), self.at(cable.b, cable.fabric, cable.b_port)
 
+    def label(self, cable: Cable) -> str:
+        """Return what is printed on a cable: both ends, as the panels have them."""
+        a, b = self.ends(cable)
+        return f"{cable.a}:{a.panel} - {cable.b}:{b.panel}"
+
     def is_switch(self, device: str) -> bool:
         """Return whether a device is a switch."""
         return device in self._switches
@@ -78,19 +83,19 @@ class Sockets:
 
     def _of_model(self, model: NodeModel, fabric: str) -> list[Socket]:
         key = (id(model), fabric)
-        if key not in self._known:
-            self._known[key] = _sockets(model, fabric)
+        if key not in self._by_model:
+            self._by_model[key] = _sockets(model, fabric)
             if fabric == "compute" and self._planes > 1:
-                self._known[key] = _split(self._known[key], self._planes)
-        return self._known[key]
+                self._by_model[key] = _split(self._by_model[key], self._planes)
+        return self._by_model[key]
 
 
 def panel_of(model: SwitchModel, port: int) -> tuple[str, str]:
     """Return what the panel of a switch calls a port, and the cage: of a twin cage 3 they are 3/1 and 3."""
     if model.cage_ports == 1:
         return str(port), str(port)
-    cage, place = divmod(port - 1, model.cage_ports)
-    return f"{cage + 1}/{place + 1}", str(cage + 1)
+    cage, index = divmod(port - 1, model.cage_ports)
+    return f"{cage + 1}/{index + 1}", str(cage + 1)
 
 
 def _split(sockets: Iterable[Socket], planes: int) -> list[Socket]:

@@ -20,14 +20,14 @@ def check_ports(pod: Pod, groups: Sequence[NodeGroup]) -> None:
     """Refuse a switch of the wrong kind or with other sockets, planes without a speed, and two generations as one."""
     kinds = _kinds(pod)
     for field, fabric, switch in _switches(pod):
-        wanted = kinds.get(fabric)
-        if wanted is not None and switch.kind is not None and switch.kind != wanted:
-            hint = f"name an {TITLES[wanted]} switch"
+        kind = kinds.get(fabric)
+        if kind is not None and switch.kind is not None and switch.kind != kind:
+            hint = f"name an {TITLES[kind]} switch"
             if fabric == "compute":
                 hint += f", or write `kind: {switch.kind}`"
             raise refuse(
                 f"{switch.name or 'the switch'} is an {TITLES[switch.kind]} switch, "
-                f"and the {fabric} fabric is {TITLES[wanted]}",
+                f"and the {fabric} fabric is {TITLES[kind]}",
                 hint=hint,
                 field=field,
             )
@@ -57,13 +57,13 @@ def _check_planes(pod: Pod, groups: Sequence[NodeGroup]) -> None:
     if compute is None or compute.planes == 1 or compute.switch is None or compute.switch.speed_gbps is None:
         return
     for speed in sorted({_speed(group.model, "compute") or 0 for group in groups} - {0}):
-        part = speed / compute.planes
-        if switch_at(compute.switch, part).speed_gbps == part:
+        plane_gbps = speed / compute.planes
+        if switch_at(compute.switch, plane_gbps).speed_gbps == plane_gbps:
             continue
         modes = {compute.switch.speed_gbps, *(mode.speed_gbps for mode in compute.switch.modes)}
         fitting = sorted(int(speed / mode) for mode in modes if speed >= mode and (speed / mode).is_integer())
         raise refuse(
-            f"{compute.planes} planes split compute ports of {speed:g} Gb/s into parts of {part:g}, "
+            f"{compute.planes} planes split compute ports of {speed:g} Gb/s into parts of {plane_gbps:g}, "
             f"and {compute.switch.name or 'the switch'} has no such ports",
             hint=f"planes that fit: {', '.join(map(str, fitting)) or 'none'}",
             field="fabrics.compute.planes",
@@ -108,22 +108,24 @@ def _kinds(pod: Pod) -> dict[str, Literal["infiniband", "ethernet"]]:
 
 
 def _switches(pod: Pod) -> Iterator[tuple[str, str, SwitchModel]]:
+    """Yield each switch that the pod names, or its nodes' reference design, with its field and its fabric."""
     compute, storage, management = pod.compute_fabric(), pod.storage_fabric(), pod.management_fabric()
-    if compute is not None and compute.switch is not None:
-        yield "fabrics.compute.switch", "compute", compute.switch
-    if storage is not None and storage.switch is not None:
-        yield "fabrics.storage.switch", "storage", storage.switch
-    if management is not None and management.switch is not None:
-        yield "fabrics.management.switch", "management", management.switch
-    if management is not None and management.aggregation is not None:
-        yield "fabrics.management.aggregation", "management", management.aggregation
+    rows = (
+        ("fabrics.compute.switch", "compute", compute.switch if compute else None),
+        ("fabrics.storage.switch", "storage", storage.switch if storage else None),
+        ("fabrics.management.switch", "management", management.switch if management else None),
+        ("fabrics.management.aggregation", "management", management.aggregation if management else None),
+    )
+    for field, fabric, switch in rows:
+        if switch is not None:
+            yield field, fabric, switch
 
 
 def _check_generations(fabric: str, groups: Sequence[NodeGroup]) -> None:
     speeds = {group.model.name or "a node": _speed(group.model, fabric) for group in groups}
-    known = {name: speed for name, speed in speeds.items() if speed is not None}
-    if len(set(known.values())) > 1:
-        listed = ", ".join(f"{name} has {speed:g} Gb/s" for name, speed in known.items())
+    by_model = {name: speed for name, speed in speeds.items() if speed is not None}
+    if len(set(by_model.values())) > 1:
+        listed = ", ".join(f"{name} has {speed:g} Gb/s" for name, speed in by_model.items())
         raise refuse(
             f"nodes with {fabric} ports of different speeds share one fabric: {listed}",
             hint="give each generation a pod of its own",

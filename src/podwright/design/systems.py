@@ -29,7 +29,7 @@ class Units:
 class System:
     """One storage system; `planned` is its number of blocks, or None where that is not known."""
 
-    given: Storage
+    storage: Storage
     units: Units
     planned: int | None
     paired: bool
@@ -50,8 +50,8 @@ class System:
     def names_planned(self) -> list[str]:
         """Return the same when all planned units are there."""
         if self.planned is None:
-            return [self.given.name]
-        return [f"{self.given.name}-{number:02d}" for number in range(1, self.planned + 1)]
+            return [self.storage.name]
+        return [f"{self.storage.name}-{number:02d}" for number in range(1, self.planned + 1)]
 
     def of_unit(self, unit: int) -> list[str]:
         """Return the blocks that serve a unit, from 0; all of them where they are not paired with nodes."""
@@ -67,14 +67,14 @@ class System:
 def systems_of(pod: Pod, units: Units) -> list[System]:
     """Return the storage systems; blocks follow from the bandwidth, else from the published pairing with nodes."""
     systems = []
-    for given in pod.storage:
-        model, planned, paired = given.model, None, False
-        if model is not None and given.bandwidth_bytes_s and model.read_bytes_s:
-            planned = ceil(given.bandwidth_bytes_s / model.read_bytes_s)
+    for storage in pod.storage:
+        model, planned, paired = storage.model, None, False
+        if model is not None and storage.bandwidth_bytes_s and model.read_bytes_s:
+            planned = ceil(storage.bandwidth_bytes_s / model.read_bytes_s)
         elif model is not None and model.blocks_per_nodes:
             blocks, each = model.blocks_per_nodes
             planned, paired = ceil(units.planned * units.slots * blocks / each), True
-        systems.append(System(given, units, planned, paired))
+        systems.append(System(storage, units, planned, paired))
     return systems
 
 
@@ -84,11 +84,11 @@ def storage_ends(systems: Sequence[System], ports: int, per_unit: int) -> list[t
     turns: Counter[str] = Counter()
     ends = []
     for port in range(ports):
-        unit, place = divmod(port, per_unit)
+        unit, index = divmod(port, per_unit)
         names, key = ["storage"], ""
         if systems:
-            system = systems[place % len(systems)]
-            names, key = system.of_unit(unit), system.given.name
+            system = systems[index % len(systems)]
+            names, key = system.of_unit(unit), system.storage.name
             # Blocks that are paired with nodes take turns within their unit only. A name has no slash.
             if system.paired:
                 key += f"/{unit}"

@@ -44,12 +44,12 @@ class Topology:
 
     def part(self, hosts: Collection[str]) -> Topology:
         """Return what these hosts have of it; units and groups keep their names."""
-        wanted = set(hosts)
+        chosen = set(hosts)
         units = []
         for unit in self.units:
-            kept = tuple(host for host in unit.hosts if host in wanted)
-            if kept:
-                units.append(replace(unit, hosts=kept))
+            present = tuple(host for host in unit.hosts if host in chosen)
+            if present:
+                units.append(replace(unit, hosts=present))
         return Topology(tuple(units))
 
     def unit_names(self) -> dict[str, str]:

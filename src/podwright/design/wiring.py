@@ -109,12 +109,12 @@ class _Compute:
         names = [self._spine_name(index) for index in range(self.size.spine)]
         for i, row in enumerate(self.leaf_names):
             for r, leaf in enumerate(row):
-                first, place = self._plane(i, r)
+                first, index = self._plane(i, r)
                 for s in range(spines):
                     spine = names[first + s]
                     for j in range(links):
                         port = self.up_base + links * s + j + 1
-                        yield Cable("compute", "leaf_spine", leaf, port, spine, links * place + j + 1)
+                        yield Cable("compute", "leaf_spine", leaf, port, spine, links * index + j + 1)
 
     def core_cables(self) -> Iterator[Cable]:
         if not self.size.core_groups:
@@ -134,17 +134,17 @@ class _Compute:
             leaf, port = divmod(slot * self.fabric.node_ports + nic, self.fabric.switch_ports // 2)
             return self.leaf_names[leaf][0], port + 1
         width = self.fabric.rail_ports
-        unit, place = divmod(slot, self.fabric.unit)
+        unit, index = divmod(slot, self.fabric.unit)
         rail, lane = divmod(nic, width)
-        return self.leaf_names[unit][rail], place * width + lane + 1
+        return self.leaf_names[unit][rail], index * width + lane + 1
 
     def _plane(self, i: int, r: int) -> tuple[int, int]:
         """Return the first spine of a leaf's plane, and the leaf's place in that plane."""
         if not self.size.groups:
             rail, plane = divmod(r, self.fabric.planes)
             return plane * self.size.spines_per_plane, i * (self.rails // self.fabric.planes) + rail
-        group, place = divmod(i, self.size.plane_leaves)
-        return (r * self.size.groups + group) * self.size.spines_per_plane, place
+        group, index = divmod(i, self.size.plane_leaves)
+        return (r * self.size.groups + group) * self.size.spines_per_plane, index
 
     def _plane_of(self, spine: int) -> int:
         return spine // self.size.spines_per_plane
@@ -195,19 +195,19 @@ class _Storage:
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
         for node, host in enumerate(hosts):
-            unit, place = divmod(slot_of(node, self.size.slots, self.fabric.reserved_slots), self.fabric.unit)
+            unit, index = divmod(slot_of(node, self.size.slots, self.fabric.reserved_slots), self.fabric.unit)
             for q in range(self.fabric.node_ports):
-                yield Cable("storage", "node_leaf", host, q + 1, self.names[unit][q], place + 1)
+                yield Cable("storage", "node_leaf", host, q + 1, self.names[unit][q], index + 1)
 
     def leaf_cables(self) -> Iterator[Cable]:
         links, base = self._links, self.fabric.switch_ports - self.size.leaf_up
         for i, row in enumerate(self.names):
             for q, leaf in enumerate(row):
-                place = i * self.fabric.node_ports + q
+                index = i * self.fabric.node_ports + q
                 for s, spine in enumerate(self.spines):
                     for j in range(links):
                         yield Cable(
-                            "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * place + j + 1
+                            "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * index + j + 1
                         )
 
     def system_cables(self, systems: Sequence[tuple[str, int]]) -> Iterator[Cable]:
@@ -226,11 +226,11 @@ class _Storage:
     def _spine_port(self, port: int) -> tuple[str, int]:
         """Return a port after those of all planned leaves, in turn over the spines."""
         leaves = self.fabric.node_ports * -(-(self.fabric.planned + self.fabric.reserved_slots) // self.fabric.unit)
-        place, spine = divmod(port, self.size.spine)
-        return self.spines[spine], leaves * self._links + place + 1
+        index, spine = divmod(port, self.size.spine)
+        return self.spines[spine], leaves * self._links + index + 1
 
     def _leaf_port(self, port: int) -> tuple[str, int]:
         """Return a port after the node ports, in turn over the leaves of a unit."""
-        unit, place = divmod(port, self.fabric.ports_per_unit)
-        row, q = divmod(place, self.fabric.node_ports)
+        unit, index = divmod(port, self.fabric.ports_per_unit)
+        row, q = divmod(index, self.fabric.node_ports)
         return self.names[unit][q], self.size.slots + row + 1

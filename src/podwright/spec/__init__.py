@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from podwright.spec.problems import Refusal
     from podwright.spec.workload import Build, Goal, Workload, points, workload_json
 
-_HOMES = {
-    "hardware": "ComputeFabric NodeModel SwitchModel library node_model",
-    "loader": "KINDS load load_pod load_workload schema",
-    "pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
-    "workload": "Build Goal Workload points workload_json",
-    "hostlist": "expand_hosts fold_hosts",
-    "problems": "Refusal",
-}
-
 __all__ = [
     "KINDS",
     "Build",
@@ -54,7 +45,7 @@ __all__ = [
     "schema",
     "workload_json",
 ]
-__getattr__ = late_names(__name__, _HOMES)
+__getattr__ = late_names(__name__, __file__)
 
 
 def __dir__() -> list[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from podwright.design.plan import Design, design_pod
+from podwright.design import Design
 from podwright.spec import Pod
 
 
 def designed(count: int, model: str = "dgx-a100", **more: Any) -> Design:
     """The design of so many nodes; further fields of the pod file by name."""
-    return design_pod(Pod.model_validate({"name": "pod", "nodes": [group(count, model)], **more}))
+    return Design.of(Pod.model_validate({"name": "pod", "nodes": [group(count, model)], **more}))
 
 
 def group(nodes: int, model: str = "dgx-a100") -> dict[str, Any]:

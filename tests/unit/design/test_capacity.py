@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.cli.main import main
-from podwright.design.predict.capacity import as_json, reckon, si
+from podwright.design import CapacityPlan
+from podwright.design.predict.capacity import si
 from podwright.design.predict.capacity_file import CapacityFile, parse_capacity
 from podwright.design.predict.capacity_pod import rounded_up
 from podwright.spec import load_pod
@@ -22,7 +23,7 @@ CASES = ROOT / "tests" / "cases" / "capacity"
 NAMES = sorted(path.name for path in CASES.iterdir())
 Golden = Callable[[Path, str], None]
 
-# What a talk on training for autonomous driving says, the case that reckons it, and how far rounding goes there.
+# What a talk on training for autonomous driving says, the case that computes it, and how far rounding goes there.
 TALK = [
     ("fleet", "data", "bytes_per_year", 200e15, 0.01),
     ("four-k", "data", "bytes_per_day", 1.6e15, 0.01),
@@ -37,7 +38,7 @@ def load(case: str) -> CapacityFile:
 
 @pytest.mark.parametrize(("case", "section", "name", "said", "rounding"), TALK)
 def test_figures_of_the_talk(case: str, section: str, name: str, said: float, rounding: float) -> None:
-    assert reckon(load(case)).get(section, name) == pytest.approx(said, rel=rounding)
+    assert CapacityPlan.of(load(case)).get(section, name) == pytest.approx(said, rel=rounding)
 
 
 @pytest.mark.parametrize("case", NAMES)
@@ -84,7 +85,7 @@ def test_a_pod_file_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFi
         ("labels: {images: 5}", "training: the chain does not reach nodes"),
         (
             "labels: {images: 5}\ntraining: {images_per_node_day: 5, within: 1d, gpus_per_node: 4}",
-            "training.model: a dgx-a100 has 8 GPUs, and the file reckons with 4",
+            "training.model: a dgx-a100 has 8 GPUs, and the file computes with 4",
         ),
         (
             "labels: {images: 5}\ntraining: {images_per_node_day: 5, within: 1d, model: dgx-z1}",
@@ -130,7 +131,7 @@ tiers: [{{name: hot, keep: {days}d}}]
 labels: {{share_of_frames: {share}}}
 training: {{images_per_node_day: 900000, within: 10d}}
 """
-        return as_json(reckon(parse_capacity(text, "law.yaml")))
+        return CapacityPlan.read(text, "law.yaml").as_json()
 
     few, many = plan(cars), plan(cars + 1)
     assert many["data"]["bytes_per_day"] > few["data"]["bytes_per_day"]
@@ -151,6 +152,6 @@ def test_sizes_have_a_prefix_and_three_figures(value: float, text: str) -> None:
 
 
 def test_json_holds_whole_counts() -> None:
-    document = json.loads(json.dumps(as_json(reckon(load("images-to-nodes")))))
+    document = json.loads(json.dumps(CapacityPlan.of(load("images-to-nodes")).as_json()))
     assert document["training"]["nodes"] == 30
     assert isinstance(document["training"]["nodes"], int)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podwright.design import JobPrediction, JobRequest
 from podwright.design.predict import acceptance, collectives, placement
 from podwright.design.predict.collectives import FAMILIES, CollectiveJob, Wires, available, chosen, estimate, wires_of
 from podwright.spec import Pod, Refusal, load_pod, node_model
@@ -89,10 +90,14 @@ def test_a_fabric_that_works_raises_no_alarm() -> None:
         assert share <= lowest[least_bytes] < share + 0.05
 
 
+def sheet_of(given_pod: Pod, nodes: int) -> acceptance.AcceptanceSheet:
+    return JobPrediction.of(given_pod, JobRequest(nodes)).sheet
+
+
 def test_small_messages_have_no_alarm(tmp_path: Path) -> None:
     given_pod = pod(tmp_path)
     for count in (1, 2, 16):
-        sheet = acceptance.rows(placement.place(given_pod, placement.first_hosts(given_pod, count)))
+        sheet = sheet_of(given_pod, count).rows()
         silent = [row.expected.size_bytes for row in sheet if row.alarm_gb_s is None]
         assert silent == [size for size in acceptance.SIZES if size < 64 << 20]
 
@@ -175,9 +180,9 @@ def test_what_a_failure_costs(tmp_path: Path) -> None:
 
 def test_sheets(tmp_path: Path, golden: Callable[[Path, str], None]) -> None:
     given_pod = pod(tmp_path)
-    placed = placement.place(given_pod, placement.first_hosts(given_pod, 16))
-    golden(CASES / "sixteen-nodes" / "expected" / "sheet.csv", acceptance.as_csv(placed))
-    document = json.dumps(acceptance.as_json(placed), indent=2) + "\n"
+    sheet = sheet_of(given_pod, 16)
+    golden(CASES / "sixteen-nodes" / "expected" / "sheet.csv", sheet.as_csv())
+    document = json.dumps(sheet.as_json(), indent=2) + "\n"
     golden(CASES / "sixteen-nodes" / "expected" / "sheet.json", document)
 
 

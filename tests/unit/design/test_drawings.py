@@ -11,9 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from podwright import theme
+from podwright.design import Design
 from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.rack_drawing import racks_svg
-from podwright.design.plan import Design
 from scripts.picture_sources import DIGESTS, digests, sources
 from tests.unit.design.pods import designed
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from podwright import theme
 from podwright.cli.main import main
+from podwright.design import Design
 from podwright.design.ethernet import Underlay
 from podwright.design.exports.files import design_files
 from podwright.design.exports.switch_ports import cumulus_port, sonic_port
-from podwright.design.plan import Design, design_pod
 from podwright.design.speeds import switch_at
 from podwright.spec import SwitchModel, library, load_pod
 from tests.paths import CASES as ALL_CASES
@@ -47,7 +47,7 @@ def pod_file(folder: Path, nodes: int, fabric: str, model: str = "dgx-h100") -> 
 
 
 def designed(folder: Path, nodes: int, fabric: str, model: str = "dgx-h100") -> Design:
-    return design_pod(load_pod(pod_file(folder, nodes, fabric, model)))
+    return Design.of(load_pod(pod_file(folder, nodes, fabric, model)))
 
 
 def numbers_of(design: Design) -> Underlay:

@@ -49,7 +49,7 @@ def test_unplanned_growth_turns_five_links_of_a_pair_into_two() -> None:
     assert kept
     pair = ("leaf-u01-r1", "spine-01")
     assert [sum((c.a, c.b) == pair for c in design.cables) for design in (old, new)] == [5, 2]
-    assert str(refuse_moves(growth, old, new)).startswith(
+    assert str(refuse_moves(growth)).startswith(
         f"fabrics.compute.nodes_planned: growing from 20 to 40 nodes moves {growth.disturbs} cables that are in use, "
         "the first at leaf-u01-r1 port "
     )
@@ -71,7 +71,7 @@ def test_nothing_grows_out_of_the_same_pod(nodes: int) -> None:
 @pytest.mark.parametrize("fabrics", [{}, {"compute": {"kind": "ethernet", "switch": "sn5600"}}])
 def test_the_hint_of_unplanned_growth_is_true(fabrics: dict[str, dict[str, object]]) -> None:
     old, new = (designed(nodes, "dgx-h100", fabrics=fabrics) for nodes in (20, 80))
-    hint = refuse_moves(grow(old, new), old, new).problems[0].hint
+    hint = refuse_moves(grow(old, new)).problems[0].hint
     assert hint == "`nodes_planned: 80` in the old file would have moved none; `--allow-moves` lists them"
     planned = {"compute": {**fabrics.get("compute", {}), "nodes_planned": 80}}
     assert grow(designed(20, "dgx-h100", fabrics=planned), new).disturbs == 0
@@ -79,7 +79,7 @@ def test_the_hint_of_unplanned_growth_is_true(fabrics: dict[str, dict[str, objec
 
 def test_a_change_of_the_fabric_is_not_called_growth_that_nobody_planned() -> None:
     old, new = designed(20), designed(40, fabrics={"compute": {"oversubscription": 2}})
-    refusal = refuse_moves(grow(old, new), old, new)
+    refusal = refuse_moves(grow(old, new))
     assert (
         refusal.problems[0].hint == "the files differ in more than their nodes; `--allow-moves` lists what that moves"
     )

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from podwright.cli.main import main
+from podwright.design import Design
 from podwright.design.check import Checked, check_neighbours
 from podwright.design.exports.ibnet import Port, fabric_of
 from podwright.design.exports.switch_ports import cumulus_port, port_number, sonic_port
 from podwright.design.neighbours import Neighbour, read_neighbours
-from podwright.design.plan import Design
 from podwright.design.speeds import switch_at
 from podwright.spec import Refusal, SwitchModel, library
 from tests.unit.design.pods import designed

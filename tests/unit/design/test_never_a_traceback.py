@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright import theme
+from podwright.design import Design
 from podwright.design.document import design_json
 from podwright.design.exports.files import design_files
-from podwright.design.plan import design_pod
 from podwright.spec import Pod, Refusal
 
 TOKENS = theme.asset("tokens.css")
@@ -67,7 +67,7 @@ def test_any_pod(
     ]
     given = {"name": "p", "nodes": groups, "fabrics": fabrics, "storage": systems, "racks": racks}
     try:
-        design = design_pod(Pod.model_validate(given))
+        design = Design.of(Pod.model_validate(given))
         design_json(design)
     except Refusal as refusal:
         check_hint(refusal)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.design import Design
 from podwright.design.exports.tables import bill_of_materials, cable_plan, label_list
-from podwright.design.plan import Design
 from podwright.design.sockets import panel_of
 from podwright.spec import SwitchModel, library
 from tests.unit.design.pods import designed

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from podwright.bringup.plan.slurm import SlurmSite, render
+from podwright.design import Design
 from podwright.design.exports.schedulers import scheduler_files
-from podwright.design.plan import Design, design_pod
 from podwright.design.topology import Topology, topology_conf, topology_of, tree_switches, unit_size
 from podwright.spec import Pod, Refusal, SlurmScheduler, expand_hosts, load_pod
 from podwright.spec.pod import KubernetesScheduler
@@ -40,7 +40,7 @@ PODS = loadable_pods()
 
 def design_or_none(pod: Pod) -> Design | None:
     try:
-        design = design_pod(pod)
+        design = Design.of(pod)
         design.floor  # noqa: B018 - the racks are refused only when they are laid out
     except Refusal:
         return None
@@ -122,7 +122,7 @@ def test_a_pod_without_a_fabric_is_one_unit(tmp_path: Path) -> None:
 
 def test_a_unit_that_the_file_names_holds_without_compute_ports(tmp_path: Path) -> None:
     pod = read(tmp_path, 'nodes: [{hosts: "c[1-3]", model: cpu-server}]\nfabrics: {compute: {scalable_unit: 2}}')
-    assert units(topology_of(pod)) == units(design_pod(pod).topology) == [("c1", "c2"), ("c3",)]
+    assert units(topology_of(pod)) == units(Design.of(pod).topology) == [("c1", "c2"), ("c3",)]
     assert unit_size(pod) == 2
 
 
@@ -143,7 +143,7 @@ def test_a_unit_that_nobody_names_is_as_large_as_the_switch_allows(tmp_path: Pat
 def test_a_fabric_that_cannot_be_designed_still_has_units(tmp_path: Path, fabric: str, sizes: list[int]) -> None:
     pod = read(tmp_path, f'nodes: [{{hosts: "d[1-3]", model: dgx-a100}}]\nfabrics: {{compute: {fabric}}}')
     with pytest.raises(Refusal):
-        design_pod(pod)
+        Design.of(pod)
     assert [len(hosts) for hosts in units(topology_of(pod))] == sizes
     assert unit_size(pod) == 2
 

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright import theme
+from podwright.design import Design
 from podwright.design.discovered import read_discovered
 from podwright.design.exports.dot import dot
 from podwright.design.exports.files import design_files
 from podwright.design.exports.ibnet import Port
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.schedulers import scheduler_files
-from podwright.design.plan import Design
 from podwright.spec import Refusal
 from tests.paths import CASES
 from tests.unit.design.pods import designed, group

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 
 TIERS = ("leaf", "spine", "core")
 # A tier with more switches than these has one box for each plane.
 MAX_BOXES = 12
 
 
-def dot(design: Design, fabric: str) -> str:
+def dot(design: Blueprint, fabric: str) -> str:
     """Return one fabric; boxes are joined by the number of cables between them."""
     boxes = _boxes(design, fabric)
     lines = [
@@ -33,7 +33,7 @@ def dot(design: Design, fabric: str) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _boxes(design: Design, fabric: str) -> dict[str, str]:
+def _boxes(design: Blueprint, fabric: str) -> dict[str, str]:
     """Return for each device the box it is drawn in."""
     boxes = _unit_boxes(design)
     switches = design.wired[fabric].switches
@@ -49,7 +49,7 @@ def _boxes(design: Design, fabric: str) -> dict[str, str]:
     return boxes | dict.fromkeys(others, _box(others, "devices"))
 
 
-def _unit_boxes(design: Design) -> dict[str, str]:
+def _unit_boxes(design: Blueprint) -> dict[str, str]:
     """Return for each host its unit; many units are drawn by their group."""
     units = design.topology.units
     groups: dict[int, list[int]] = defaultdict(list)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from podwright.design.exports.svg import Drawing
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.design.racks import model_name
 from podwright.design.wiring import Switch
 from podwright.spec.hostlist import fold_hosts
@@ -31,23 +32,57 @@ LETTER = 0.6
 Span = tuple[float, float]
 
 
-def fabric_svg(design: Design, fabric: str, tokens: str) -> str:
+def fabric_svg(design: Blueprint, fabric: str, tokens: str) -> str:
     """Return the drawing of one fabric."""
     return _Picture(design, fabric, tokens).text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where things stand across the page: units at the left, then a column for each plane; `plain_leaves` have none."""
+
+    columns: int
+    plain_leaves: int = 0
+
+    def x(self, column: int) -> float:
+        """Return where a column begins; columns count from 0."""
+        return LEFT + HOSTS_WIDTH + GAP + column * (CELL[0] + GAP)
+
+    @property
+    def span(self) -> Span:
+        """Return where the columns begin and end."""
+        if self.plain_leaves:
+            return self.x(0), max(self.plain_right, self.x(PER_ROW) - GAP)
+        return self.x(0), self.x(self.columns) - GAP
+
+    @property
+    def plain_right(self) -> float:
+        """Return where a row of leaves without planes ends."""
+        return LEFT + min(self.plain_leaves, PLAIN_ROW) * (CELL[0] + 4) - 4
+
+    def band_tops(self, are_own: bool) -> dict[int, Span]:
+        """Return where the band of each column ends above: at spines of its own, or at its share of the whole span."""
+        left, right = self.span
+        step = width = (right - left) / self.columns
+        if are_own:
+            step, width = CELL[0] + GAP, CELL[0]
+        return {column: (left + column * step, left + column * step + width) for column in range(self.columns)}
 
 
 class _Picture:
     """Places the tiers from the top down; the columns decide the width."""
 
-    def __init__(self, design: Design, fabric: str, tokens: str) -> None:
+    def __init__(self, design: Blueprint, fabric: str, tokens: str) -> None:
         self.design, self.fabric = design, fabric
         self.wired = design.wired[fabric]
         self.drawing = Drawing(f"{design.pod.name}: {fabric} fabric", tokens)
         self.tiers: dict[str, list[Switch]] = defaultdict(list)
         for switch in self.wired.switches:
             self.tiers[switch.tier].append(switch)
-        self.columns = max((switch.plane for switch in self.tiers["leaf"]), default=1)
-        self.is_plain = not any(switch.unit for switch in self.tiers["leaf"])
+        leaves = self.tiers["leaf"]
+        self.columns = max((switch.plane for switch in leaves), default=1)
+        self.is_plain = not any(switch.unit for switch in leaves)
+        self.grid = _Grid(self.columns, len(leaves) if self.is_plain else 0)
         self.pairs = Counter((cable.a, cable.b) for cable in self.wired.cables)
         self.cables = Counter(cable.kind for cable in self.wired.cables)
         self.spine_x: dict[int, Span] = {}
@@ -80,27 +115,13 @@ class _Picture:
 
     def _storage(self, y: float, where: str) -> float:
         """Draw the storage systems, above the spines or below the leaves, wherever they are attached."""
-        left, right = self.span
+        left, right = self.grid.span
         names = list(dict.fromkeys(cable.a for cable in self.wired.cables if cable.kind == "storage"))
         self.drawing.words(LEFT, y + 16, "storage", 12)
         self.drawing.box("storage", left, y, right - left, CELL[1], ", ".join(names))
         text = f"{_from_to(names)}: {self.cables['storage']:,} cables to {where}"
         self.drawing.words((left + right) / 2, y + 16, text, 11, "text", "middle")
         return y + CELL[1]
-
-    def column_x(self, column: int) -> float:
-        """Return where a column begins; columns count from 0."""
-        return LEFT + HOSTS_WIDTH + GAP + column * (CELL[0] + GAP)
-
-    @property
-    def span(self) -> tuple[float, float]:
-        if self.is_plain:
-            return self.column_x(0), max(self._plain_right, self.column_x(PER_ROW) - GAP)
-        return self.column_x(0), self.column_x(self.columns) - GAP
-
-    @property
-    def _plain_right(self) -> float:
-        return LEFT + min(len(self.tiers["leaf"]), PLAIN_ROW) * (CELL[0] + 4) - 4
 
     def _head(self) -> None:
         hosts = len(self.design.requirements.hosts)
@@ -116,7 +137,7 @@ class _Picture:
         groups: dict[int, list[Switch]] = defaultdict(list)
         for switch in self.tiers["core"]:
             groups[switch.plane].append(switch)
-        left, right = self.span
+        left, right = self.grid.span
         width = (right - left - GAP * (len(groups) - 1)) / len(groups)
         self.drawing.words(LEFT, y + 16, "core", 12)
         self.drawing.words(LEFT, y + 32, f"{len(self.tiers['core'])} switches in {len(groups)} groups", 11, "soft")
@@ -151,7 +172,7 @@ class _Picture:
 
     def _shared_spines(self, spines: Sequence[Switch], y: float) -> float:
         """Draw spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
-        left, right = self.span
+        left, right = self.grid.span
         width = (right - left + 4) / len(spines) - 4
         longest = max(len(_spine_name(switch)) for switch in spines)
         if width >= max(NARROWEST, longest * 10 * LETTER):
@@ -168,13 +189,13 @@ class _Picture:
         return y + -(-len(spines) // per_row) * (SMALL[1] + 4)
 
     def _spine_column(self, column: int, spines: Sequence[Switch], y: float) -> float:
-        x = self.column_x(column)
+        x = self.grid.x(column)
         rows = -(-len(spines) // PER_ROW)
         height = rows * (SMALL[1] + 4) + 4
         self.drawing.box("sunk", x - 2, y, CELL[0] + 4, height)
         for number, switch in enumerate(spines):
-            row, place = divmod(number, PER_ROW)
-            self._small("spine", x + 2 + place * (SMALL[0] + 4), y + 4 + row * (SMALL[1] + 4), switch)
+            row, index = divmod(number, PER_ROW)
+            self._small("spine", x + 2 + index * (SMALL[0] + 4), y + 4 + row * (SMALL[1] + 4), switch)
         return y + height
 
     def _small(self, kind: str, x: float, y: float, switch: Switch, width: float = SMALL[0]) -> None:
@@ -204,7 +225,7 @@ class _Picture:
         for (column, top), number in counts.items():
             below[column] += number
             above[top] += number
-        lows = {column: self.column_x(column) for column in below}
+        lows = {column: self.grid.x(column) for column in below}
         highs = {top: tops[top][0] for top in above}
         for (column, top), number in sorted(counts.items()):
             low, high = lows[column], highs[top]
@@ -221,8 +242,8 @@ class _Picture:
             return self._classic(y, first)
         self._leaf_bands(y + 2, first - 18)
         for column in range(self.columns):
-            middle = self.column_x(column) + CELL[0] / 2
-            self.drawing.words(middle, first - 6, self._column_name(column), 11, "soft", "middle")
+            middle = self.grid.x(column) + CELL[0] / 2
+            self.drawing.words(middle, first - 6, _column_name(self.design, self.fabric, column), 11, "soft", "middle")
         self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
         links = max(number for (_, above), number in self.pairs.items() if above.startswith(("spine", "st-spine")))
         self.drawing.words(LEFT, y + BAND / 2 + 12, f"{links} from a leaf to each of its spines", 11, "soft")
@@ -235,7 +256,7 @@ class _Picture:
             for column in range(self.columns):
                 switch = by_cell.get((number, column + 1))
                 if switch is not None:
-                    self._cell(self.column_x(column), top_y, switch)
+                    self._cell(self.grid.x(column), top_y, switch)
         return first + max(switch.unit for switch in self.tiers["leaf"]) * (CELL[1] + 4)
 
     def _leaf_bands(self, top: float, bottom: float) -> None:
@@ -247,35 +268,17 @@ class _Picture:
             if a in column_of:
                 above = number_of[b] if self.spine_x else column_of[a]
                 counts[(column_of[a], above)] += number
-        tops = self.spine_x or {column: self._band_top(column) for column in range(self.columns)}
+        tops = self.spine_x or self.grid.band_tops(bool(self.tiers["core"]))
         self._bands("band-leaf", counts, tops, (top, bottom))
         if not self.spine_x:
             for column in range(self.columns):
                 label = f"{counts[(column, column)]:,} cables"
-                self.drawing.words(self.column_x(column) + CELL[0] / 2, bottom - 10, label, 10, "soft", "middle")
-
-    def _band_top(self, column: int) -> Span:
-        """Return where the band of a column ends above: at the spines of its plane, or at its share of shared ones."""
-        if self.tiers["core"]:
-            return self.column_x(column), self.column_x(column) + CELL[0]
-        left, right = self.span
-        share = (right - left) / self.columns
-        return left + column * share, left + (column + 1) * share
-
-    def _column_name(self, column: int) -> str:
-        """Return what a column of leaves is called; the planes of a rail stand side by side."""
-        if self.fabric != "compute":
-            return f"port {column + 1}"
-        parameters = self.design.requirements.compute
-        if parameters is None or parameters.planes == 1:
-            return f"rail {column + 1}"
-        rail, plane = divmod(column, parameters.planes)
-        return f"rail {rail + 1}, plane {plane + 1}"
+                self.drawing.words(self.grid.x(column) + CELL[0] / 2, bottom - 10, label, 10, "soft", "middle")
 
     def _classic(self, top: float, y: float) -> float:
         """Draw the leaves of a layout without rails: a plain list, and all cables above them as one band."""
-        left, right = self.span
-        self.drawing.band("band-leaf", (left, right), (LEFT, self._plain_right), (top + 2, y - 4))
+        left, right = self.grid.span
+        self.drawing.band("band-leaf", (left, right), (LEFT, self.grid.plain_right), (top + 2, y - 4))
         each = sorted(number for (_, above), number in self.pairs.items() if above.startswith("spine"))
         text = f"{self.cables['leaf_spine']:,} cables, {_span(each)} from a leaf to each spine"
         self.drawing.words((left + right) / 2, (top + y) / 2 + 4, text, 12, "text", "middle")
@@ -320,6 +323,17 @@ LEGEND = {
 }
 
 
+def _column_name(design: Blueprint, fabric: str, column: int) -> str:
+    """Return what a column of leaves is called; the planes of a rail stand side by side."""
+    if fabric != "compute":
+        return f"port {column + 1}"
+    parameters = design.requirements.compute
+    if parameters is None or parameters.planes == 1:
+        return f"rail {column + 1}"
+    rail, plane = divmod(column, parameters.planes)
+    return f"rail {rail + 1}, plane {plane + 1}"
+
+
 def _spine_name(switch: Switch) -> str:
     """Return what a small box calls a spine: its tier stands beside the row."""
     return switch.name.removeprefix("st-").removeprefix("spine-")
@@ -333,9 +347,9 @@ def _from_to(names: Sequence[str]) -> str:
 
 def _fitting(names: Sequence[str], width: float, size: int) -> str:
     """Return the first and the last name, without what they have in common where a box is too narrow for more."""
-    whole = _from_to(names)
-    if len(whole) * size * LETTER <= width:
-        return whole
+    text = _from_to(names)
+    if len(text) * size * LETTER <= width:
+        return text
     short = _from_to([name.rpartition("-")[2] for name in names])
     if len(short) * size * LETTER <= width:
         return short

@@ -15,11 +15,11 @@ from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.sheets import bundle_sheets, rack_sheets, switch_sheets
 from podwright.design.exports.tables import addresses, bill_of_materials, bundle_list, cable_plan, label_list
 from podwright.design.exports.ufm import adapter_map, point_to_point, topo
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.spec import SwitchModel
 
 
-def design_files(design: Design, tokens: str) -> dict[str, str]:
+def design_files(design: Blueprint, tokens: str) -> dict[str, str]:
     """Return every file by its path; `tokens` is the sheet of design tokens that colours drawings and sheets."""
     files = {
         "design.json": json.dumps(design_json(design), indent=2) + "\n",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
+from podwright.design.speeds import link_speed
 from podwright.spec import SwitchModel
 
 FIRST_GUID = 0x0002_C903_0000_0000
@@ -38,7 +39,7 @@ class Fabric(NamedTuple):
     panels: dict[Port, str]
 
 
-def fabric_of(design: Design, name: str) -> Fabric:
+def fabric_of(design: Blueprint, name: str) -> Fabric:
     """Return a fabric in the file's terms: each adapter of a host is a device of its own."""
     model = design.requirements.switch_of(name)
     assert model is not None, "a fabric is only wired where its switch is known"
@@ -47,7 +48,7 @@ def fabric_of(design: Design, name: str) -> Fabric:
     links: dict[Port, Port] = {}
     rates: dict[Port, str] = {}
     panels: dict[Port, str] = {}
-    speeds = _node_speeds(design, name)
+    speeds = {host: link_speed(design.pod, node, name) for host, node in design.requirements.models.items()}
     for cable in design.wired[name].cables:
         near, far = design.sockets.ends(cable)
         a, b = Port(cable.a, cable.a_port), Port(cable.b, cable.b_port)
@@ -60,17 +61,7 @@ def fabric_of(design: Design, name: str) -> Fabric:
     return Fabric(switches, list(adapters), links, rates, panels)
 
 
-def _node_speeds(design: Design, fabric: str) -> dict[str, float]:
-    """Return the speed of each host's ports to a fabric."""
-    speeds: dict[str, float] = {}
-    for host, model in design.requirements.models.items():
-        ports = [nic.speed_gbps for nic in model.nics if nic.kind == fabric]
-        if ports:
-            speeds[host] = max(ports)
-    return speeds
-
-
-def ibnetdiscover(design: Design, name: str) -> str:
+def ibnetdiscover(design: Blueprint, name: str) -> str:
     """Return the file of one fabric."""
     fabric = fabric_of(design, name)
     guids = {

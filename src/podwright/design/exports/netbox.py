@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from podwright.design.exports.port_names import PortNames
-from podwright.design.exports.tables import write_csv
+from podwright.design.csv_text import write_csv
 from podwright.design.floor import Device
 from podwright.design.lengths import Laid
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.spec import SwitchModel
 
 # Our kind of cable -> NetBox's.
@@ -51,7 +50,7 @@ KBPS_OF_GBPS = 1_000_000
 Record = dict[str, object]
 
 
-def netbox_files(design: Design) -> dict[str, str]:
+def netbox_files(design: Blueprint) -> dict[str, str]:
     """Return the files by their names; each is imported whole or not at all."""
     records = _records(design)
     files = {_file(name): _csv(columns, records[name]) for name, columns in COLUMNS.items()}
@@ -69,7 +68,7 @@ def _csv(columns: Sequence[str], records: Iterable[Record]) -> str:
     return write_csv(columns, map(values, records))
 
 
-def _records(design: Design) -> dict[str, list[Record]]:
+def _records(design: Blueprint) -> dict[str, list[Record]]:
     """Return what each file holds, by the columns of all versions."""
     site, maker = design.pod.name, "Generic"
     devices: list[tuple[str, int, Device]] = []
@@ -122,63 +121,59 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _placed(design: Design) -> Iterable[Laid]:
+def _placed(design: Blueprint) -> Iterable[Laid]:
     """Return the cables that NetBox can import: it knows only devices that stand in a rack."""
     places = design.floor.places
     return (laid for laid in design.laid if laid.cable.a in places and laid.cable.b in places)
 
 
-def _cables(design: Design) -> Iterator[Record]:
-    names = PortNames(design)
+def _cables(design: Blueprint) -> Iterator[Record]:
     for cable, length, medium in _placed(design):
-        a, b = names.ends(cable)
+        a, b = design.sockets.ends(cable)
         yield {
             "side_a_device": cable.a,
             "side_a_type": "dcim.interface",
-            "side_a_name": a,
+            "side_a_name": a.name,
             "side_b_device": cable.b,
             "side_b_type": "dcim.interface",
-            "side_b_name": b,
+            "side_b_name": b.name,
             "type": CABLES[medium],
             "status": "planned",
-            "label": names.label(cable),
+            "label": design.sockets.label(cable),
             "length": f"{length:g}",
             "length_unit": "m",
         }
 
 
-def _interfaces(design: Design) -> Iterator[Record]:
-    names = PortNames(design)
+def _interfaces(design: Blueprint) -> Iterator[Record]:
     switches = _switches(design)
     for cable, _, medium in _placed(design):
         kind, gbps = ETHERNET[1], 1.0
         if medium != "cat6":
             kind, gbps = _interface_kind(switches.get(cable.fabric))
-        for device, name, panel in zip((cable.a, cable.b), names.ends(cable), names.panels(cable), strict=True):
-            label = "" if panel == name else panel
-            speed = f"{gbps * KBPS_OF_GBPS:.0f}" if gbps else ""
-            yield {"device": device, "name": name, "label": label, "type": kind, "speed": speed}
+        speed = f"{gbps * KBPS_OF_GBPS:.0f}" if gbps else ""
+        for end in design.sockets.ends(cable):
+            label = "" if end.panel == end.name else end.panel
+            yield {"device": end.device, "name": end.name, "label": label, "type": kind, "speed": speed}
 
 
-def _switches(design: Design) -> dict[str, SwitchModel | None]:
+def _switches(design: Blueprint) -> dict[str, SwitchModel | None]:
     """Return the switches whose ports the cables of each fabric go to."""
     fabric = design.pod.management_fabric()
-    switches = {"compute": design.requirements.compute_switch, "storage": design.requirements.storage_switch}
-    if fabric is not None:
-        switches["management"] = fabric.aggregation
-    return switches
+    switches = {name: design.requirements.switch_of(name) for name in ("compute", "storage")}
+    return {**switches, "management": fabric.aggregation if fabric else None}
 
 
 def _interface_kind(switch: SwitchModel | None) -> tuple[str, float]:
     """Return NetBox's type of a switch's ports, and their Gb/s."""
     if switch is None:
         return "other", 0.0
-    known = ETHERNET if switch.kind == "ethernet" else INFINIBAND
+    types = ETHERNET if switch.kind == "ethernet" else INFINIBAND
     gbps = switch.speed_gbps or 0.0
-    return known.get(int(gbps), "other"), gbps
+    return types.get(int(gbps), "other"), gbps
 
 
-def _vlans(design: Design) -> list[Record]:
+def _vlans(design: Blueprint) -> list[Record]:
     return [
         {"vid": network.vlan, "name": network.name, "status": "active", "site": design.pod.name}
         for network in design.networks
@@ -186,7 +181,7 @@ def _vlans(design: Design) -> list[Record]:
     ]
 
 
-def _prefixes(design: Design) -> list[Record]:
+def _prefixes(design: Blueprint) -> list[Record]:
     """Return the networks; a VLAN is found by its number and its site, and a network without one has neither."""
     return [
         {

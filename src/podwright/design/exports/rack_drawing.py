@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from podwright.design.exports.svg import Drawing
 from podwright.design.floor import CABLE_MANAGER, Device, Rack, devices_of
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 
 UNIT = 14.0
 WIDTH = 132.0
@@ -30,7 +30,7 @@ SWATCH = (16.0, 12.0)
 PER_LINE = 8
 
 
-def racks_svg(design: Design, tokens: str) -> dict[str, str]:
+def racks_svg(design: Blueprint, tokens: str) -> dict[str, str]:
     """Return the elevations by the letters of their row, so that each is a page."""
     rows: dict[str, list[Rack]] = defaultdict(list)
     for rack in design.floor.racks:
@@ -38,14 +38,14 @@ def racks_svg(design: Design, tokens: str) -> dict[str, str]:
     return {row: _row(design, row, racks, len(rows), tokens) for row, racks in rows.items()}
 
 
-def rack_svg(design: Design, rack: Rack, tokens: str) -> str:
+def rack_svg(design: Blueprint, rack: Rack, tokens: str) -> str:
     """Return the elevation of one rack."""
     drawing = Drawing(f"{design.pod.name}: rack {rack.name}", tokens)
     _rack(drawing, design, rack, LEFT - 12, HEAD)
     return drawing.text()
 
 
-def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) -> str:
+def _row(design: Blueprint, row: str, racks: list[Rack], rows: int, tokens: str) -> str:
     drawing = Drawing(f"{design.pod.name}: racks of row {row}", tokens)
     floor = design.floor
     columns = [rack.column for rack in racks]
@@ -53,17 +53,17 @@ def _row(design: Design, row: str, racks: list[Rack], rows: int, tokens: str) ->
     if max(columns) - min(columns) >= PER_LINE:
         title += f", {PER_LINE} places to a line"
     drawing.words(LEFT, 32, title, 20)
-    whole = f"all {rows} rows: " if rows > 1 else ""
+    total = f"all {rows} rows: " if rows > 1 else ""
     limit = design.pod.racks.limit_w / 1000
-    power = f"{whole}{len(floor.racks)} racks, {floor.power_text}, at most {limit:g} kW a rack"
+    power = f"{total}{len(floor.racks)} racks, {floor.power_text}, at most {limit:g} kW a rack"
     if floor.unknown_power:
         power += f"; power not known of {', '.join(floor.unknown_power)}"
     drawing.words(LEFT, 52, power, 12, "soft")
     _legend(drawing, {_class(device) for device in devices_of(racks)})
     standing = {rack.column: rack for rack in racks}
     height = design.pod.racks.rack_units * UNIT
-    for place, column in enumerate(range(min(standing), max(standing) + 1)):
-        line, beside = divmod(place, PER_LINE)
+    for index, column in enumerate(range(min(standing), max(standing) + 1)):
+        line, beside = divmod(index, PER_LINE)
         x, y = LEFT + beside * (WIDTH + GAP), TOP + HEAD + line * (height + HEAD + GAP)
         if column in standing:
             _rack(drawing, design, standing[column], x, y)
@@ -89,7 +89,7 @@ def _legend(drawing: Drawing, kinds: set[str]) -> None:
             x += SWATCH[0] + 24 + len(text) * 6.4
 
 
-def _rack(drawing: Drawing, design: Design, rack: Rack, x: float, y: float) -> None:
+def _rack(drawing: Drawing, design: Blueprint, rack: Rack, x: float, y: float) -> None:
     units, limit_w = design.pod.racks.rack_units, design.pod.racks.limit_w
     drawing.words(x, y - 26, rack.name, 14)
     facts = [rack.short_power, f"{rack.used_units} of {units} U"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podwright.design.ethernet import HostLink, Router
-from podwright.design.exports.port_names import PortNames
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 
 if TYPE_CHECKING:
     from podwright.spec import SwitchModel
@@ -36,18 +35,17 @@ class RoutedSwitch:
         return sorted({(port - 1) // self.model.cage_ports + 1 for port in ports})
 
 
-def routed_switches(design: Design) -> Iterator[RoutedSwitch]:
+def routed_switches(design: Blueprint) -> Iterator[RoutedSwitch]:
     """Yield the switches of an Ethernet compute fabric; none for another one."""
     model, numbers = design.requirements.compute_switch, design.underlay
     if model is None or numbers is None:
         return
-    names = PortNames(design)
     links: dict[str, list[HostLink]] = {}
     for link in numbers.links:
         links.setdefault(link.cable.b, []).append(link)
     for router in numbers.routers:
         own = tuple(links.get(router.switch.name, ()))
-        far_ends = tuple(f"{link.cable.a} {names.ends(link.cable)[0]}" for link in own)
+        far_ends = tuple(f"{link.cable.a} {design.sockets.ends(link.cable)[0].name}" for link in own)
         yield RoutedSwitch(router, model, own, far_ends, numbers.sessions.get(router.switch.name, ()))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.design.topology import Topology, node_labels, topology_conf, topology_yaml
 
 
-def scheduler_files(design: Design) -> dict[str, str]:
+def scheduler_files(design: Blueprint) -> dict[str, str]:
     """Return the files by their paths."""
     slurm = _topology(design, "slurm")
     return {
@@ -16,7 +16,7 @@ def scheduler_files(design: Design) -> dict[str, str]:
     }
 
 
-def _topology(design: Design, kind: str) -> Topology:
+def _topology(design: Blueprint, kind: str) -> Topology:
     """Return the hosts that such schedulers have; all compute hosts where the pod names none."""
     hosts: list[str] = []
     for scheduler in design.pod.schedulers:
@@ -25,7 +25,7 @@ def _topology(design: Design, kind: str) -> Topology:
     return design.topology.part(hosts or design.pod.compute_hosts())
 
 
-def _labels_yaml(design: Design) -> str:
+def _labels_yaml(design: Blueprint) -> str:
     """Return the nodes with their labels, for `kubectl apply --server-side -f`."""
     racks = {name: place.rack for name, place in design.floor.places.items()}
     documents = []

@@ -29,8 +29,8 @@ class _Panel:
 
     def __init__(self, drawing: Drawing, measured: Series, top: float) -> None:
         self.drawing, self.measured, self.top = drawing, measured, top
-        self.forecasts = [forecast_size(measured, asked) for asked in measured.asked]
-        counts = [point.count for point in measured.points] + [asked.count for asked in measured.asked]
+        self.forecasts = [forecast_size(measured, size) for size in measured.asked]
+        counts = [point.count for point in measured.points] + [size.count for size in measured.asked]
         times = [point.time_s / 60 for point in measured.points]
         for forecast in self.forecasts:
             times += [forecast.time_s.low / 60, forecast.time_s.high / 60]
@@ -68,8 +68,8 @@ class _Panel:
         self.drawing.box("spine", x - 3, high, 6, low - high, hover)
         self._dot("spine", self._at(count, time_s.expected), hover)
 
-    def _dot(self, kind: str, place: tuple[float, float], hover: str) -> None:
-        self.drawing.box(kind, place[0] - DOT / 2, place[1] - DOT / 2, DOT, DOT, hover)
+    def _dot(self, kind: str, point: tuple[float, float], hover: str) -> None:
+        self.drawing.box(kind, point[0] - DOT / 2, point[1] - DOT / 2, DOT, DOT, hover)
 
     def _at(self, count: float, time_s: float) -> tuple[float, float]:
         """Return where a size and its time lie, in tenths of a pixel."""

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
-from podwright.design.exports.port_names import PortNames
 from podwright.design.exports.rack_drawing import rack_svg
 from podwright.design.exports.tables import bundle_of
 from podwright.design.floor import Rack
 from podwright.design.lengths import Laid
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.spec.hostlist import natural_key
 
 STYLE = """\
@@ -53,7 +52,7 @@ class _End(NamedTuple):
     cells: tuple[str, ...]
 
 
-def rack_sheets(design: Design, tokens: str) -> str:
+def rack_sheets(design: Blueprint, tokens: str) -> str:
     """Return a page for each rack: its elevation, what stands in it, and the cables of what is no switch."""
     racks = design.floor.racks
     ends = _ends(design)
@@ -67,7 +66,7 @@ def rack_sheets(design: Design, tokens: str) -> str:
     return _page(design, "racks", f"{len(racks)} racks", [rack.name for rack in racks], parts, tokens)
 
 
-def switch_sheets(design: Design, tokens: str) -> str:
+def switch_sheets(design: Blueprint, tokens: str) -> str:
     """Return a page for each switch: every port with the cable in it."""
     ends = _ends(design)
     names = [switch.name for switch in design.switches]
@@ -78,16 +77,15 @@ def switch_sheets(design: Design, tokens: str) -> str:
     return _page(design, "switches", f"{len(names)} switches", names, parts, tokens)
 
 
-def bundle_sheets(design: Design, tokens: str) -> str:
+def bundle_sheets(design: Blueprint, tokens: str) -> str:
     """Return a page for each pair of racks: the cables that run between them, which are laid together."""
-    names = PortNames(design)
     bundles: dict[str, list[Laid]] = defaultdict(list)
     for laid in design.laid:
         bundles[bundle_of(design.floor, laid.cable)].append(laid)
     ordered = sorted((name for name in bundles if name), key=lambda name: (-len(bundles[name]), natural_key(name)))
     parts = []
     for name in ordered:
-        rows = [_bundle_row(design, names, laid) for laid in bundles[name]]
+        rows = [_bundle_row(design, laid) for laid in bundles[name]]
         head = ("cable", "from", "to", "length", "made of")
         table = _table(f"{design.pod.name}, bundle {name}", head, rows, "cables")
         inside = "inside the rack" if "-" not in name else "between two racks"
@@ -95,46 +93,31 @@ def bundle_sheets(design: Design, tokens: str) -> str:
     return _page(design, "bundles", f"{len(ordered)} bundles, the largest first", ordered, parts, tokens)
 
 
-def _bundle_row(design: Design, names: PortNames, laid: Laid) -> tuple[str, ...]:
-    places = [_unit(design, device) for device in (laid.cable.a, laid.cable.b)]
-    return names.label(laid.cable), *places, _length(laid), laid.medium
+def _bundle_row(design: Blueprint, laid: Laid) -> tuple[str, ...]:
+    spots = [design.floor.spot(device) for device in (laid.cable.a, laid.cable.b)]
+    return design.sockets.label(laid.cable), *spots, laid.metres, laid.medium
 
 
-def _ends(design: Design) -> dict[str, list[_End]]:
+def _ends(design: Blueprint) -> dict[str, list[_End]]:
     """Return the ends of all cables by the device they are plugged into, in the order of its ports."""
     ends: dict[str, list[_End]] = defaultdict(list)
-    names = PortNames(design)
     for laid in design.laid:
         cable = laid.cable
-        label, bundle = names.label(cable), bundle_of(design.floor, cable)
-        (a, b), (panel_a, panel_b) = names.ends(cable), names.panels(cable)
-        near = (cable.a, cable.a_port, _port(a, panel_a), cable.b)
-        away = (cable.b, cable.b_port, _port(b, panel_b), cable.a)
-        for device, number, port, far in (near, away):
-            cells = (label, port, _unit(design, far), bundle, _length(laid), laid.medium)
-            ends[device].append(_End((cable.fabric, number, label), cells))
+        label, bundle = design.sockets.label(cable), bundle_of(design.floor, cable)
+        a, b = design.sockets.ends(cable)
+        for near, number, far in ((a, cable.a_port, b), (b, cable.b_port, a)):
+            port = near.panel if near.name == near.panel else f"{near.panel} ({near.name})"
+            cells = (label, port, design.floor.spot(far.device), bundle, laid.metres, laid.medium)
+            ends[near.device].append(_End((cable.fabric, number, label), cells))
     return ends
 
 
-def _port(name: str, panel: str) -> str:
-    return panel if name == panel else f"{panel} ({name})"
-
-
-def _unit(design: Design, device: str) -> str:
-    rack, unit = design.floor.rack_and_unit(device)
-    return f"{rack} U{unit}" if rack else ""
-
-
-def _length(laid: Laid) -> str:
-    return "" if laid.length_m is None else f"{laid.length_m:g} m"
-
-
-def _place(design: Design, device: str) -> str:
+def _place(design: Blueprint, device: str) -> str:
     rack, unit = design.floor.rack_and_unit(device)
     return f"rack {rack}, unit {unit}" if rack else ""
 
 
-def _rack(design: Design, rack: Rack, cables: Sequence[tuple[str, ...]], tokens: str) -> str:
+def _rack(design: Blueprint, rack: Rack, cables: Sequence[tuple[str, ...]], tokens: str) -> str:
     rows = []
     for unit, device in reversed(rack.devices):
         power = "" if device.power_w is None else f"{device.power_w:,.0f} W"
@@ -148,12 +131,12 @@ def _rack(design: Design, rack: Rack, cables: Sequence[tuple[str, ...]], tokens:
     return _section(design, f"rack {rack.name}", used, body, rack.name)
 
 
-def _cables(design: Design, name: str, rows: Sequence[tuple[str, ...]]) -> str:
-    where = ", ".join(part for part in (design.pod.name, name, _place(design, name)) if part)
+def _cables(design: Blueprint, name: str, rows: Sequence[tuple[str, ...]]) -> str:
+    where = ", ".join(text for text in (design.pod.name, name, _place(design, name)) if text)
     return _table(where, CABLE_HEAD, rows, "cables")
 
 
-def _section(design: Design, title: str, note: str, body: str, anchor: str = "") -> str:
+def _section(design: Blueprint, title: str, note: str, body: str, anchor: str = "") -> str:
     head = f"<h2>{escape(design.pod.name)}: {escape(title)}</h2><p>{escape(note)}</p>"
     return f'<section id="{escape(anchor or title)}">{head}{body}</section>'
 
@@ -171,7 +154,7 @@ def _table_row(row: Iterable[str]) -> str:
     return f'<tr><td class="tick"></td>{cells}</tr>'
 
 
-def _page(design: Design, what: str, note: str, names: Iterable[str], parts: Iterable[str], tokens: str) -> str:
+def _page(design: Blueprint, what: str, note: str, names: Iterable[str], parts: Iterable[str], tokens: str) -> str:
     title = f"{design.pod.name}: {what}"
     links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
     body = "\n".join(parts)

@@ -22,7 +22,7 @@ def sonic_commands(switch: RoutedSwitch) -> Iterator[str]:
         yield f"# Cages {ranges(switch.cages)} are split into {model.cage_ports} ports of {model.speed_gbps:g} Gb/s:"
         yield "# choose such a HwSKU, or split them with `config interface breakout`, before this."
     yield f"config hostname {switch.name}"
-    # Else SONiC writes FRR's configuration anew from its own at every reload.
+    # Else SONiC writes FRR's configuration again from its own at every reload.
     yield 'sonic-db-cli CONFIG_DB hset "DEVICE_METADATA|localhost" docker_routing_config_mode split'
     yield "config loopback add Loopback0"
     yield f"config interface ip add Loopback0 {router.loopback}/32"

@@ -26,8 +26,8 @@ def cumulus_port(switch: SwitchModel, port: int) -> str:
     """Return what Cumulus Linux calls a port: `swp17`, or `swp9s0` where its cage is split."""
     if switch.cage_ports == 1:
         return f"swp{port}"
-    cage, part = divmod(port - 1, switch.cage_ports)
-    return f"swp{cage + 1}s{part}"
+    cage, lane = divmod(port - 1, switch.cage_ports)
+    return f"swp{cage + 1}s{lane}"
 
 
 def sonic_port(switch: SwitchModel, port: int) -> str:
@@ -41,21 +41,21 @@ def port_number(switch: SwitchModel, name: str) -> int | None:
         number, rest = divmod(int(match["lane"]) * switch.cage_ports, _lanes(switch))
         if rest:
             return None
-        return _known(switch, number + 1)
+        return _existing(switch, number + 1)
     if match := _CUMULUS.fullmatch(name):
-        return _part(switch, int(match["cage"]), int(match["part"] or 0))
+        return _split_port(switch, int(match["cage"]), int(match["part"] or 0))
     if match := _SONIC_ALIAS.fullmatch(name):
-        return _part(switch, int(match["cage"]), PARTS.index(match["part"] or PARTS[0]))
+        return _split_port(switch, int(match["cage"]), PARTS.index(match["part"] or PARTS[0]))
     return None
 
 
-def _part(switch: SwitchModel, cage: int, part: int) -> int | None:
-    if part >= switch.cage_ports:
+def _split_port(switch: SwitchModel, cage: int, lane: int) -> int | None:
+    if lane >= switch.cage_ports:
         return None
-    return _known(switch, (cage - 1) * switch.cage_ports + part + 1)
+    return _existing(switch, (cage - 1) * switch.cage_ports + lane + 1)
 
 
-def _known(switch: SwitchModel, number: int) -> int | None:
+def _existing(switch: SwitchModel, number: int) -> int | None:
     if 1 <= number <= switch.ports:
         return number
     return None

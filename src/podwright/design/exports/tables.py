@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from podwright.design.exports.port_names import PortNames
+from podwright.design.csv_text import write_csv
 from podwright.design.floor import Floor
 from podwright.design.growth import Growth
-from podwright.design.plan import Design
+from podwright.design.plan import Blueprint
 from podwright.design.plugs import CageGroup
+from podwright.design.sockets import Sockets
 from podwright.design.wiring import Cable
 from podwright.spec.hostlist import natural_key
 
@@ -22,36 +21,21 @@ CABLE_HEAD = (
 LABEL_HEAD = ("near", "far", "bundle", "length", "cable")
 
 
-def write_csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def cable_plan(design: Design) -> str:
+def cable_plan(design: Blueprint) -> str:
     """Return every link with the rack, unit and port of both ends, its length, its bundle and its label.
 
     The column `cable` differs from `label` where two links share one cable: it is the label of the first of them.
     """
-    names, floor, shared = PortNames(design), design.floor, _shared(design)
-    rows = []
+    floor, sockets, shared = design.floor, design.sockets, _shared(design)
+    rows: list[tuple[object, ...]] = []
     for cable, length, medium in design.laid:
-        port_a, port_b = names.ends(cable)
-        panel_a, panel_b = names.panels(cable)
-        a = (*floor.rack_and_unit(cable.a), cable.a, port_a, panel_a)
-        b = (*floor.rack_and_unit(cable.b), cable.b, port_b, panel_b)
-        length_m = "" if length is None else f"{length:g}"
-        first = names.label(shared.get(cable, cable))
-        rows.append(
-            (names.label(cable), first, cable.fabric, cable.kind, bundle_of(floor, cable), *a, *b, length_m, medium)
-        )
+        a, b = ((*floor.rack_and_unit(end.device), end.device, end.name, end.panel) for end in sockets.ends(cable))
+        labels = sockets.label(cable), sockets.label(shared.get(cable, cable))
+        rows.append((*labels, cable.fabric, cable.kind, bundle_of(floor, cable), *a, *b, _number(length), medium))
     return write_csv(CABLE_HEAD, rows)
 
 
-def _shared(design: Design) -> dict[Cable, Cable]:
+def _shared(design: Blueprint) -> dict[Cable, Cable]:
     """Return the first link of the cable that a link shares with another."""
     shared: dict[Cable, Cable] = {}
     for group in design.cage_groups:
@@ -61,48 +45,39 @@ def _shared(design: Design) -> dict[Cable, Cable]:
     return shared
 
 
-def label_list(design: Design) -> str:
+def label_list(design: Blueprint) -> str:
     """Return the labels for a label printer: one row for each plug, this end first."""
-    names, floor = PortNames(design), design.floor
     rows: list[tuple[str, ...]] = []
     for group in design.cage_groups:
-        if group.is_shared:
-            rows += _plug_labels(design, group, names)
-            continue
-        for cable, length, _ in group.cables:
-            panel_a, panel_b = names.panels(cable)
-            a, b = (_end(floor, cable.a, panel_a), _end(floor, cable.b, panel_b))
-            rest = (bundle_of(floor, cable), _metres(length), names.label(cable))
-            rows += [(a, b, *rest), (b, a, *rest)]
+        for laid in group.cables[:1] if group.is_shared else group.cables:
+            rest = bundle_of(design.floor, laid.cable), laid.metres, design.sockets.label(laid.cable)
+            rows += [(near, far, *rest) for near, far in _plugs(design, group, laid.cable)]
     return write_csv(LABEL_HEAD, rows)
 
 
-def _plug_labels(design: Design, group: CageGroup, names: PortNames) -> Iterator[tuple[str, ...]]:
-    """Yield the labels of a cable that several links share: one for each cage that it is plugged into."""
-    cable, length, _ = group.cables[0]
-    rest = (bundle_of(design.floor, cable), _metres(length), names.label(cable))
-    twins = [_end(design.floor, *place) for place, sockets in group.cages.items() if len(sockets) > 1]
-    branches = [_end(design.floor, *place) for place, sockets in group.cages.items() if len(sockets) == 1]
-    if not branches:
-        yield twins[0], twins[1], *rest
-        yield twins[1], twins[0], *rest
+def _plugs(design: Blueprint, group: CageGroup, cable: Cable) -> Iterator[tuple[str, str]]:
+    """Yield each plug of a cable with what is at its other end; a shared one has a plug for each of its cages."""
+    floor = design.floor
+    if not group.is_shared:
+        a, b = (_end(floor, socket.device, socket.panel) for socket in design.sockets.ends(cable))
+        yield from ((a, b), (b, a))
         return
-    yield twins[0], " and ".join(branches), *rest
-    for branch in branches:
-        yield branch, twins[0], *rest
+    twins = [_end(floor, *cage) for cage, sockets in group.cages.items() if len(sockets) > 1]
+    branches = [_end(floor, *cage) for cage, sockets in group.cages.items() if len(sockets) == 1]
+    if not branches:
+        yield from ((twins[0], twins[1]), (twins[1], twins[0]))
+        return
+    yield twins[0], " and ".join(branches)
+    yield from ((branch, twins[0]) for branch in branches)
 
 
-def _metres(length: float | None) -> str:
-    return "" if length is None else f"{length:g} m"
-
-
-def bundle_list(design: Design) -> str:
+def bundle_list(design: Blueprint) -> str:
     """Return how many cables of which kind and length go from rack to rack, the largest bundles first."""
     counted: Counter[tuple[str, str, str, str]] = Counter()
     sizes: Counter[str] = Counter()
     for cable, length, medium in design.laid:
         bundle = bundle_of(design.floor, cable)
-        counted[(bundle, cable.fabric, medium, "" if length is None else f"{length:g}")] += 1
+        counted[(bundle, cable.fabric, medium, _number(length))] += 1
         sizes[bundle] += 1
     ordered = sorted(counted, key=lambda key: (-sizes[key[0]], natural_key(key[0]), key[1], key[2], float(key[3] or 0)))
     rows = [(key[0], sizes[key[0]], *key[1:], counted[key]) for key in ordered]
@@ -119,26 +94,20 @@ def bundle_of(floor: Floor, cable: Cable) -> str:
 
 
 def _end(floor: Floor, device: str, panel: str) -> str:
-    rack, unit = floor.rack_and_unit(device)
-    where = f" {rack} U{unit}" if rack else ""
-    return f"{device} {panel}{where}"
+    return f"{device} {panel} {floor.spot(device)}".rstrip()
 
 
-def bill_of_materials(design: Design) -> str:
+def bill_of_materials(design: Blueprint) -> str:
     """Return the bill of materials."""
-    rows = [
-        (
-            *(item.count, item.kind, item.item),
-            *(_number(item.price), _number(item.amount), _number(item.power_w)),
-            item.ends or "",
-        )
-        for item in design.bill()
-    ]
+    rows: list[tuple[object, ...]] = []
+    for item in design.bill():
+        numbers = map(_number, (item.price, item.amount, item.power_w))
+        rows.append((item.count, item.kind, item.item, *numbers, item.ends or ""))
     currency = design.pod.costs.currency
     return write_csv(("count", "kind", "item", f"price_{currency}", f"amount_{currency}", "power_w", "ports"), rows)
 
 
-def addresses(design: Design) -> str:
+def addresses(design: Blueprint) -> str:
     """Return every address with its network and VLAN."""
     rows: list[tuple[object, ...]] = []
     for network in design.networks:
@@ -147,13 +116,13 @@ def addresses(design: Design) -> str:
     return write_csv(("device", "network", "vlan", "address"), rows)
 
 
-def growth_plan(growth: Growth, old: Design, new: Design) -> str:
+def growth_plan(growth: Growth) -> str:
     """Return the cables that growth adds, moves and takes away, in the order in which hands do it."""
-    before, after = PortNames(old), PortNames(new)
+    before, after = growth.old.sockets, growth.new.sockets
 
-    def cells(cable: Cable, names: PortNames) -> tuple[str, ...]:
-        panel_a, panel_b = names.panels(cable)
-        return names.label(cable), cable.fabric, cable.kind, cable.a, panel_a, cable.b, panel_b
+    def cells(cable: Cable, sockets: Sockets) -> tuple[str, ...]:
+        a, b = sockets.ends(cable)
+        return sockets.label(cable), cable.fabric, cable.kind, cable.a, a.panel, cable.b, b.panel
 
     rows = [("remove", *cells(cable, before), "") for cable in growth.removed]
     rows += [("move", *cells(cable, before), after.label(moved)) for cable, moved in growth.moved]

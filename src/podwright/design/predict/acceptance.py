@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from podwright.design.csv_text import write_csv
 from podwright.design.predict.collectives import (
     HELD_OUT_ERRORS,
     RING_IN_SAMPLE_ERROR,
@@ -28,6 +27,7 @@ VERDICT_SIZE = 1 << 30
 ALARM_SHARES = ((1 << 30, 0.85), (64 << 20, 0.75))
 # NCCL tests' own program, one rank for each GPU.
 TEST = "all_reduce_perf -b 1M -e 4G -f 4 -g 1"
+CSV_HEAD = ("nodes", "size_bytes", "algorithm", "protocol", "time_us", "bus_gb_s", "alarm_under_gb_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,64 +46,64 @@ class AcceptanceRow:
         return self.expected.bus_gb_s * shares[0]
 
 
-def rows(placement: Placement, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[AcceptanceRow]:
-    """Return a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
-    collective = job(placement, order)
-    names = available(collective)
-    table = []
-    for size in sizes:
-        estimates = tuple(estimate(collective, name, size) for name in names)
-        table.append(AcceptanceRow(chosen(collective, size), estimates))
-    return table
+@dataclass(frozen=True, slots=True)
+class AcceptanceSheet:
+    """What to expect of a job's nodes, size by size, with everything that it rests on."""
 
+    placement: Placement
 
-def settings(placement: Placement) -> str:
-    """Return the command of the test and the variables it needs to measure what the sheet expects."""
-    nodes = len(placement.hosts)
-    if nodes == 1:
-        return TEST
-    if nodes == 2:
-        return f"NCCL_ALGO=Ring {TEST}"
-    return f"NCCL_COLLNET_ENABLE=0 {TEST}"
+    def rows(self, order: str = "in order", sizes: Sequence[int] = SIZES) -> list[AcceptanceRow]:
+        """Return a row for each size: what NCCL chooses, and every algorithm that these nodes can use."""
+        collective = job(self.placement, order)
+        names = available(collective)
+        table = []
+        for size in sizes:
+            estimates = tuple(estimate(collective, name, size) for name in names)
+            table.append(AcceptanceRow(chosen(collective, size), estimates))
+        return table
 
+    @property
+    def settings(self) -> str:
+        """Return the command of the test and the variables it needs to measure what the sheet expects."""
+        nodes = len(self.placement.hosts)
+        if nodes == 1:
+            return TEST
+        if nodes == 2:
+            return f"NCCL_ALGO=Ring {TEST}"
+        return f"NCCL_COLLNET_ENABLE=0 {TEST}"
 
-def as_csv(placement: Placement) -> str:
-    """Return the sheet for a program that compares measured values."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["nodes", "size_bytes", "algorithm", "protocol", "time_us", "bus_gb_s", "alarm_under_gb_s"])
-    for row in rows(placement):
-        expected = row.expected
-        numbers = [f"{expected.time_s * 1e6:.1f}", f"{expected.bus_gb_s:.1f}", _tenths(row.alarm_gb_s)]
-        writer.writerow([len(placement.hosts), expected.size_bytes, expected.algorithm, expected.protocol, *numbers])
-    return out.getvalue()
+    def as_csv(self) -> str:
+        """Return the sheet for a program that compares measured values."""
+        rows = []
+        for row in self.rows():
+            expected = row.expected
+            numbers = [f"{expected.time_s * 1e6:.1f}", f"{expected.bus_gb_s:.1f}", _tenths(row.alarm_gb_s)]
+            size = expected.size_bytes
+            rows.append([len(self.placement.hosts), size, expected.algorithm, expected.protocol, *numbers])
+        return write_csv(CSV_HEAD, rows)
 
-
-def as_json(placement: Placement) -> dict[str, Any]:
-    """Return the sheet with everything it rests on."""
-    wires = placement.wires
-    return {
-        "nodes": len(placement.hosts),
-        "hosts": fold_hosts(list(placement.hosts)),
-        "gpus": len(placement.hosts) * wires.gpus,
-        "span": placement.span,
-        "nvlink_gb_s": round(wires.family.nvlink_gb_s, 1),
-        "network_gb_s": round(wires.network_gb_s, 1),
-        "test": settings(placement),
-        "sizes": [_row_json(row) for row in rows(placement)],
-        "scattered": [_estimate_json(row.expected) for row in rows(placement, "scattered")],
-        "failures": [
-            {"what": part.what, "left_in_order": round(part.in_order, 4), "left_scattered": round(part.scattered, 4)}
-            for part in failures(placement)
-        ],
-        "origin": {
-            "kind": "modelled",
-            "error": max(HELD_OUT_ERRORS.values()),
-            "error_from_bytes": min(HELD_OUT_ERRORS),
-            "in_sample_error": max(RING_IN_SAMPLE_ERROR, TREE_IN_SAMPLE_ERROR),
-            "note": " ".join(VALIDATED),
-        },
-    }
+    def as_json(self) -> dict[str, Any]:
+        """Return the key `collectives` of the document of `predict`."""
+        placement, wires = self.placement, self.placement.wires
+        return {
+            "nodes": len(placement.hosts),
+            "hosts": fold_hosts(list(placement.hosts)),
+            "gpus": len(placement.hosts) * wires.gpus,
+            "span": placement.span,
+            "nvlink_gb_s": round(wires.family.nvlink_gb_s, 1),
+            "network_gb_s": round(wires.network_gb_s, 1),
+            "test": self.settings,
+            "sizes": [_row_json(row) for row in self.rows()],
+            "scattered": [_estimate_json(row.expected) for row in self.rows("scattered")],
+            "failures": [failure.as_json() for failure in failures(placement)],
+            "origin": {
+                "kind": "modelled",
+                "error": max(HELD_OUT_ERRORS.values()),
+                "error_from_bytes": min(HELD_OUT_ERRORS),
+                "in_sample_error": max(RING_IN_SAMPLE_ERROR, TREE_IN_SAMPLE_ERROR),
+                "note": " ".join(VALIDATED),
+            },
+        }
 
 
 def _row_json(row: AcceptanceRow) -> dict[str, Any]:

@@ -6,9 +6,11 @@ Sizes are decimal, as discs and lines are sold. Every figure carries how it came
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
+
+from podwright.theme.words import count
 
 if TYPE_CHECKING:
     from podwright.design.predict.capacity_file import CapacityFile, CapacityTraining, Fleet, Labels, Sensor, Tier
@@ -29,12 +31,45 @@ class CapacityFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetFacts:
+    """What a catalogued dataset holds and brought in a day; `kept_share` is None where curation judged nothing."""
+
+    dataset: str
+    days: int
+    size_bytes: int
+    bytes_per_day: int
+    kept_share: float | None
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class CapacityPlan:
     """All figures of a capacity file, in the order of the chain."""
 
-    name: str
+    file: CapacityFile
     figures: tuple[CapacityFigure, ...]
-    assumptions: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(cls, file: CapacityFile) -> CapacityPlan:
+        """Follow the chain as far as the file goes."""
+        figures: list[CapacityFigure] = []
+        if file.fleet:
+            figures += _data(file.fleet)
+            per_day = _value(figures, "bytes_per_day")
+            figures += _ingest(file, per_day)
+            figures += [_tier(tier, per_day, file.fleet) for tier in file.tiers]
+        if file.labels:
+            figures += _labels(file.labels, file.fleet, figures)
+        if file.labels and file.training:
+            figures += _training(file.training, file.labels, _value(figures, "images"))
+        return cls(file, tuple(figures))
+
+    @classmethod
+    def read(cls, text: str, name: str) -> CapacityPlan:
+        """Follow the chain of a file's text, or refuse it with every problem at once; `name` is the file's."""
+        from podwright.design.predict.capacity_file import parse_capacity
+
+        return cls.of(parse_capacity(text, name))
 
     def get(self, section: str, name: str) -> float | None:
         """Return one figure's number; None where the file does not ask for it."""
@@ -43,40 +78,39 @@ class CapacityPlan:
                 return figure.value
         return None
 
+    def beside(self, brought: DatasetFacts, storage: Mapping[str, int]) -> CapacityPlan:
+        """Return the same with what a dataset brought and kept, and how long each storage takes that."""
+        measured = _measured(brought, self.get("data", "bytes_per_day"), storage)
+        return replace(self, figures=(*self.figures, *measured))
 
-def reckon(file: CapacityFile) -> CapacityPlan:
-    """Follow the chain as far as the file goes."""
-    figures: list[CapacityFigure] = []
-    if file.fleet:
-        figures += _data(file.fleet)
-        per_day = _value(figures, "bytes_per_day")
-        figures += _ingest(file, per_day)
-        figures += [_tier(tier, per_day, file.fleet) for tier in file.tiers]
-    if file.labels:
-        figures += _labels(file.labels, file.fleet, figures)
-    if file.labels and file.training:
-        figures += _training(file.training, file.labels, _value(figures, "images"))
-    return CapacityPlan(file.name, tuple(figures), file.assumptions)
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures by section, whole numbers where they count things."""
+        document: dict[str, Any] = {"name": self.file.name}
+        for figure in self.figures:
+            number = int(figure.value)
+            value = number if figure.value == number else figure.value
+            document.setdefault(figure.section, {})[figure.name] = value
+        how = {f"{figure.section}.{figure.name}": figure.how for figure in self.figures}
+        return {**document, "how": how, "assumptions": list(self.file.assumptions), "origin": {"kind": "modelled"}}
 
 
-def fill_days(storage: Mapping[str, float], held_bytes: float, bytes_per_day: float) -> Iterator[CapacityFigure]:
-    """Yield how many days each storage takes what comes in, beside what it holds already."""
+def _measured(brought: DatasetFacts, modelled: float | None, storage: Mapping[str, int]) -> Iterator[CapacityFigure]:
+    how = f"median of {brought.days} days on which files of {brought.dataset} were written"
+    yield CapacityFigure("dataset", "bytes_per_day", brought.bytes_per_day, "B", how)
+    if modelled:
+        how = f"of {si(modelled, 'B')} that the file gives"
+        yield CapacityFigure("dataset", "share_of_model", brought.bytes_per_day / modelled, "", how)
+    kept_per_day = float(brought.bytes_per_day)
+    if brought.kept_share is not None:
+        kept_per_day *= brought.kept_share
+        how = ", ".join(f"{count} {reason}" for reason, count in brought.reasons.items())
+        yield CapacityFigure("dataset", "kept_share", brought.kept_share, "", f"by curation: {how}")
+        yield CapacityFigure("dataset", "kept_bytes_per_day", kept_per_day, "B", "bytes per day x kept share")
     for name, capacity in storage.items():
-        if bytes_per_day > 0:
-            free = max(0.0, capacity - held_bytes)
-            how = f"({si(capacity, 'B')} - {si(held_bytes, 'B')} held) / {si(bytes_per_day, 'B')} a day"
-            yield CapacityFigure("dataset", f"days_until_{name}_is_full", float(int(free / bytes_per_day)), "", how)
-
-
-def as_json(plan: CapacityPlan) -> dict[str, Any]:
-    """Return the figures by section, whole numbers where they count things."""
-    document: dict[str, Any] = {"name": plan.name}
-    for figure in plan.figures:
-        whole = int(figure.value)
-        value = whole if figure.value == whole else figure.value
-        document.setdefault(figure.section, {})[figure.name] = value
-    how = {f"{figure.section}.{figure.name}": figure.how for figure in plan.figures}
-    return {**document, "how": how, "assumptions": list(plan.assumptions), "origin": {"kind": "modelled"}}
+        if kept_per_day > 0:
+            days = int(max(0, capacity - brought.size_bytes) / kept_per_day)
+            how = f"({si(capacity, 'B')} - {si(brought.size_bytes, 'B')} held) / {si(kept_per_day, 'B')} a day"
+            yield CapacityFigure("dataset", f"days_until_{name}_is_full", float(days), "", how)
 
 
 def shown(figure: CapacityFigure) -> str:
@@ -104,7 +138,7 @@ def _data(fleet: Fleet) -> Iterator[CapacityFigure]:
     rate = sum(sensor.count * _rate(sensor) for sensor in fleet.sensors)
     frames_s = sum(sensor.count * (sensor.fps or 0.0) for sensor in fleet.sensors)
     seconds = fleet.hours_per_day * 3600
-    cars = f"{_counted(fleet.cars, 'car')} x {fleet.hours_per_day:g} h"
+    cars = f"{count(fleet.cars, 'car')} x {fleet.hours_per_day:g} h"
     for sensor in fleet.sensors:
         yield CapacityFigure("sensors", sensor.name, sensor.count * _rate(sensor), "B/s", _how_fast(sensor))
     yield CapacityFigure("data", "car_bytes_s", rate, "B/s", "all sensors of a car")
@@ -171,7 +205,7 @@ def _training(training: CapacityTraining, labels: Labels, images: float) -> Iter
     node_days = trainings * each
     within = training.within_s / DAY_S
     nodes = ceil(round(node_days / within / training.utilization, 9))
-    how = f"{_counted(training.networks, 'network')} x {_counted(training.experiments, 'experiment')}"
+    how = f"{count(training.networks, 'network')} x {count(training.experiments, 'experiment')}"
     yield CapacityFigure("training", "trainings", trainings, "", how)
     speed = f"{training.images_per_node_day:,.0f} images a node and day"
     yield CapacityFigure("training", "node_days_each", each, "", speed)
@@ -183,12 +217,8 @@ def _training(training: CapacityTraining, labels: Labels, images: float) -> Iter
     yield CapacityFigure("training", "nodes", nodes, "nodes", how)
     if labels.image_bytes is not None:
         rate = nodes * training.images_per_node_day * labels.image_bytes / DAY_S
-        how = f"{_counted(nodes, 'node')} x {si(labels.image_bytes, 'B')} an image"
+        how = f"{count(nodes, 'node')} x {si(labels.image_bytes, 'B')} an image"
         yield CapacityFigure("training", "read_bytes_s", rate, "B/s", how)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _value(figures: list[CapacityFigure], name: str) -> float:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import ROUND_UP, Decimal
-from typing import TYPE_CHECKING
 
 from podwright.design.predict.capacity import DAY_S, CapacityPlan
 from podwright.spec import node_model
 from podwright.spec.problems import refuse
 
-if TYPE_CHECKING:
-    from podwright.design.predict.capacity_file import CapacityFile
-
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
-def pod_text(file: CapacityFile, plan: CapacityPlan) -> str:
+def pod_text(plan: CapacityPlan) -> str:
     """Return the pod's file, or refuse a chain that does not reach the nodes; sizes are rounded up."""
-    training, nodes = file.training, plan.get("training", "nodes")
+    file, training, nodes = plan.file, plan.file.training, plan.get("training", "nodes")
     if training is None or nodes is None:
         raise refuse(
             "the chain does not reach nodes, which a pod is made of",
@@ -29,7 +25,7 @@ def pod_text(file: CapacityFile, plan: CapacityPlan) -> str:
     gpus = model.gpus.count if model.gpus else 0
     if gpus != training.gpus_per_node:
         raise refuse(
-            f"a {training.model} has {gpus} GPUs, and the file reckons with {training.gpus_per_node}",
+            f"a {training.model} has {gpus} GPUs, and the file computes with {training.gpus_per_node}",
             hint="name another `model`, or the `gpus_per_node` that it has",
             field="training.model",
         )
@@ -43,18 +39,18 @@ def pod_text(file: CapacityFile, plan: CapacityPlan) -> str:
         f"name: {file.name}",
         "nodes:",
         f'  - {{hosts: "{hosts}", model: {training.model}}}',
-        *_storage(file, plan),
+        *_storage(plan),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _storage(file: CapacityFile, plan: CapacityPlan) -> Iterator[str]:
+def _storage(plan: CapacityPlan) -> Iterator[str]:
     """Yield a storage system for each tier; the first takes in what comes, and is what training reads."""
-    if not file.tiers:
+    if not plan.file.tiers:
         return
     yield "storage:"
     per_day = plan.get("data", "bytes_per_day") or 0.0
-    for number, tier in enumerate(file.tiers):
+    for number, tier in enumerate(plan.file.tiers):
         rate = per_day * tier.share / tier.compression * tier.copies / DAY_S
         if number == 0:
             arriving = (plan.get("ingest", "bytes_s") or 0.0) * tier.copies

@@ -53,7 +53,7 @@ CALIBRATED_TREE_LATENCY = 2.0
 FEWEST_TREE_NODES = 3
 
 # What the model is off by at most where its constants come from (in sample), and on published curves of 2, 4 and 8
-# nodes with H100 that nothing was fitted on, from these sizes on. A test computes all of them anew.
+# nodes with H100 that nothing was fitted on, from these sizes on. A test computes all of them again.
 RING_IN_SAMPLE_ERROR = 0.04
 TREE_IN_SAMPLE_ERROR = 0.14
 HELD_OUT_ERRORS = {64 << 20: 0.32, 1 << 30: 0.16}
@@ -68,7 +68,7 @@ ALGORITHMS = ("ring", "tree", "sharp", "nvls")
 
 @dataclass(frozen=True, slots=True)
 class GpuFamily:
-    """What NCCL reckons with for a generation of GPUs: NVLink's GB/s, and the share that NVLS reaches where it is."""
+    """What NCCL computes with for a generation of GPUs: NVLink's GB/s, and the share that NVLS reaches where it is."""
 
     name: str
     nvlink_gb_s: float
@@ -76,7 +76,7 @@ class GpuFamily:
     before_ampere: bool = False
 
 
-# Links of one GPU times GB/s of a link, as NCCL reckons (tuning.cc, topo.h); NVLS efficiency from the same place.
+# Links of one GPU times GB/s of a link, as NCCL computes (tuning.cc, topo.h); NVLS efficiency from the same place.
 FAMILIES = (
     GpuFamily("V100", 6 * 20.0, before_ampere=True),
     GpuFamily("A100", 12 * 20.0),

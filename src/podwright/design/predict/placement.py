@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podwright.design.predict.collectives import CollectiveJob, Wires, needs_network, wires_of
 from podwright.design.requirements import requirements_of
@@ -67,6 +67,11 @@ class BrokenPart:
     in_order: float
     scattered: float
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the acceptance sheet lists it."""
+        left = round(self.in_order, 4), round(self.scattered, 4)
+        return {"what": self.what, "left_in_order": left[0], "left_scattered": left[1]}
+
 
 def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
     """Return where hosts stand; they must be alike, since a collective is as fast as its slowest member."""
@@ -120,9 +125,9 @@ def failures(placement: Placement) -> list[BrokenPart]:
         ("leaf-spine link", replace(climb, uplinks=climb.uplinks - 1)),
         ("spine switch", replace(climb, uplinks=climb.uplinks - ceil(climb.uplinks / climb.spines))),
     )
-    whole = {order: _share(placement, order, climb) for order in ORDERS}
+    intact = {order: _share(placement, order, climb) for order in ORDERS}
     for what, broken in cases:
-        after = [_share(placement, order, broken) / whole[order] for order in ORDERS]
+        after = [_share(placement, order, broken) / intact[order] for order in ORDERS]
         broken_parts.append(BrokenPart(what, *after))
     return broken_parts
 

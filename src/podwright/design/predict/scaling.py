@@ -15,7 +15,7 @@ from operator import attrgetter
 from statistics import median
 
 # Of published sizes nineteen of twenty lie within this of a law fitted on two: between them, and for each doubling
-# beyond. A test computes both anew.
+# beyond. A test computes both again.
 INSIDE_ERROR, DOUBLING_ERROR = 0.25, 0.15
 
 # Of one measured step alone nobody can tell the fixed part. Its share on the smallest size of the published series:
@@ -115,6 +115,10 @@ class Range:
         """Return the range in another unit."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
+    def inverse(self, of: float) -> Range:
+        """Return what a number is in these units: a speed of times, the longest of which is the slowest."""
+        return Range(of / self.high, of / self.expected, of / self.low)
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -131,9 +135,7 @@ class Forecast:
 
     def speed_up(self, base: Measured) -> Range:
         """Return the samples per second against the run, with the local batch kept."""
-        ratio = self.count / base.count * base.step_s
-        step = self.same_local_step_s
-        return Range(ratio / step.high, ratio / step.expected, ratio / step.low)
+        return self.same_local_step_s.inverse(self.count / base.count * base.step_s)
 
 
 def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> Forecast:
@@ -143,11 +145,11 @@ def forecast(base: Measured, count: int, all_reduce_s: tuple[float, float]) -> F
     behind computation, worst none of its growth does; to both the error on published series is added.
     """
     growth_s = max(0.0, all_reduce_s[1] - all_reduce_s[0])
-    kept = Range(base.step_s, base.step_s + growth_s / 2, base.step_s + growth_s)
+    same_local = Range(base.step_s, base.step_s + growth_s / 2, base.step_s + growth_s)
     shares = sorted(share + (1 - share) * base.count / count for share in FIXED_SHARES)
     extras = (0.0, growth_s / 2, growth_s)
     shrunk = Range(*(base.step_s * share + extra for share, extra in zip(shares, extras, strict=True)))
-    return _forecast(base, count, _widened(kept), _widened(shrunk))
+    return _forecast(base, count, _widened(same_local), _widened(shrunk))
 
 
 def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast:
@@ -156,8 +158,8 @@ def forecast_from_two(first: Measured, second: Measured, count: int) -> Forecast
     law = fit(_one_step(small), _one_step(large))
     small_batch = small.batch or 0.0
     local = _around(law.step_s(count, small_batch * count / small.count), small, large, count)
-    whole = _around(law.step_s(count, small_batch), small, large, count)
-    return _forecast(small, count, local, whole)
+    same_batch = _around(law.step_s(count, small_batch), small, large, count)
+    return _forecast(small, count, local, same_batch)
 
 
 def _one_step(run: Measured) -> ScalingPoint:
@@ -166,12 +168,14 @@ def _one_step(run: Measured) -> ScalingPoint:
     return ScalingPoint(run.count, run.step_s, batch, batch)
 
 
-def _forecast(base: Measured, count: int, local: Range, whole: Range) -> Forecast:
+def _forecast(base: Measured, count: int, local: Range, same_batch: Range) -> Forecast:
     """Add the time to train to both ways to grow, where the run that it starts from reached its goal."""
     train_s = base.time_to_train_s
     if train_s is None:
-        return Forecast(count, local, whole, None, None)
-    return Forecast(count, local, whole, _train(base, count, local, train_s), whole.scaled(train_s / base.step_s))
+        return Forecast(count, local, same_batch, None, None)
+    return Forecast(
+        count, local, same_batch, _train(base, count, local, train_s), same_batch.scaled(train_s / base.step_s)
+    )
 
 
 def width_at(count: int, smallest: int, largest: int) -> float:

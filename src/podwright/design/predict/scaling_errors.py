@@ -1,8 +1,8 @@
-"""What the law of trainings is off by on whole series: each fitted on its ends, its middle predicted, as a table."""
+"""What the law of trainings is off by on whole series: each fitted on its ends, its middle predicted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -67,38 +67,5 @@ def summary(errors: Sequence[Error]) -> str:
     )
 
 
-def table(errors: Sequence[Error], reasons: Mapping[str, str]) -> str:
-    """Lay out the errors in Markdown, then every size that is missed, with the reason where one is known."""
-    lines = [
-        "| series | size | published | predicted | error | epochs from the ends too |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for error in errors:
-        minutes = f"{error.measured_s / 60:.2f} min | {error.predicted_s / 60:.2f} min"
-        both = f"{_percent(error.error)} | {_percent(error.guessed_error)}"
-        lines.append(f"| {error.series} | {error.count} | {minutes} | {both} |")
-    lines += ["", "Missed by more than 10 %:", ""]
-    lines += _missed(errors, reasons)
-    lines += ["", "Missed only where the epochs are taken from the ends as well:", ""]
-    for error in errors:
-        if abs(error.error) <= MET < abs(error.guessed_error):
-            size = f"{error.series} on {error.count}: {_percent(error.guessed_error)}"
-            lines.append(f"- {size}, of which its epochs are {_percent(error.epochs_error)}")
-    return "\n".join(lines) + "\n"
-
-
-def _missed(errors: Sequence[Error], reasons: Mapping[str, str]) -> list[str]:
-    lines = []
-    for error in errors:
-        if abs(error.error) > MET:
-            reason = reasons.get(error.series, "no reason is known.")
-            lines.append(f"- {error.series} on {error.count}: {_percent(error.error)}; {reason}")
-    return lines
-
-
 def _names(errors: Sequence[Error]) -> list[str]:
     return list(dict.fromkeys(error.series for error in errors))
-
-
-def _percent(value: float) -> str:
-    return f"{value * 100:+.1f} %"

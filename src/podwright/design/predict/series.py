@@ -20,7 +20,7 @@ NOISE = 0.02
 PRICES = (4.0, 4.0, 1.0, 0.3)
 
 # Nineteen of twenty published sizes lie within these of what a law fitted on others says: between those others, and for
-# each doubling beyond them; then the same where no batch is known. A test computes all of them anew.
+# each doubling beyond them; then the same where no batch is known. A test computes all of them again.
 KNOWN_ERROR, KNOWN_DOUBLING = 0.25, 0.15
 UNKNOWN_BATCH_ERROR, UNKNOWN_BATCH_DOUBLING = 0.35, 0.20
 

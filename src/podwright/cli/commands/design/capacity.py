@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright.cli.commands.pod.pods import read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.design.predict.capacity import CapacityFigure, CapacityPlan
-    from podwright.design.predict.capacity_file import CapacityFile
+    from podwright.design import CapacityPlan, DatasetFacts
 
 _VERDICTS = (("data", "bytes_per_year", "{} a year"), ("ingest", "bytes_s", "{} in"), ("training", "nodes", "{}"))
 
@@ -36,30 +36,28 @@ def capacity_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Reckon and print every figure with how it came about."""
-    from podwright.design.predict import capacity
-    from podwright.design.predict.capacity_file import parse_capacity
+    """Compute and print every figure with how it came about."""
+    from podwright.design import CapacityPlan
     from podwright.spec.source import decode, read_source
 
-    given = parse_capacity(decode(read_source(file), str(file)), str(file))
-    plan = capacity.reckon(given)
+    plan = CapacityPlan.read(decode(read_source(file), str(file)), str(file))
     if pod is not None:
-        _write_pod(given, plan, file, pod)
+        _write_pod(plan, file, pod)
     if dataset is not None:
-        plan = replace(plan, figures=(*plan.figures, *_measured(plan, dataset, target)))
+        plan = plan.beside(_facts(dataset), _storage(target) if target else {})
     if as_json:
-        return output.print_json(capacity.as_json(plan))
+        return output.print_json(plan.as_json())
     return print("\n".join(_lines(plan)))
 
 
-def _write_pod(given: CapacityFile, plan: CapacityPlan, file: Path, path: Path) -> None:
+def _write_pod(plan: CapacityPlan, file: Path, path: Path) -> None:
     """Write the pod that carries the chain; a file that is there already is somebody's."""
     from podwright.cli.terminal.files import in_words
     from podwright.design.predict.capacity_pod import pod_text
     from podwright.spec.problems import Refusal, refuse
 
     try:
-        text = pod_text(given, plan)
+        text = pod_text(plan)
     except Refusal as refusal:
         raise Refusal(replace(problem, file=str(file)) for problem in refusal.problems) from None
     if path.exists():
@@ -69,39 +67,18 @@ def _write_pod(given: CapacityFile, plan: CapacityPlan, file: Path, path: Path) 
     output.say("wrote", f"{path}; next: podwright design {path}")
 
 
-def _measured(plan: CapacityPlan, dataset: str, pod: str | None) -> Iterator[CapacityFigure]:
-    """Yield what a dataset brought and kept, and how long each storage of a pod takes that."""
+def _facts(dataset: str) -> DatasetFacts:
     from podwright.cli.commands.data.scan import open_store
     from podwright.data.catalog.growth import growth
-    from podwright.design.predict.capacity import CapacityFigure, fill_days, si
+    from podwright.design import DatasetFacts
 
     seen = growth(open_store(), dataset)
-    how = f"median of {seen.days} days on which files of {dataset} were written"
-    yield CapacityFigure("dataset", "bytes_per_day", seen.bytes_per_day, "B", how)
-    modelled = plan.get("data", "bytes_per_day")
-    if modelled:
-        how = f"of {si(modelled, 'B')} that the file gives"
-        yield CapacityFigure("dataset", "share_of_model", seen.bytes_per_day / modelled, "", how)
-    kept_per_day = float(seen.bytes_per_day)
-    if seen.kept_share is not None:
-        kept_per_day *= seen.kept_share
-        how = ", ".join(f"{count} {reason}" for reason, count in seen.reasons.items())
-        yield CapacityFigure("dataset", "kept_share", seen.kept_share, "", f"by curation: {how}")
-        yield CapacityFigure("dataset", "kept_bytes_per_day", kept_per_day, "B", "bytes per day x kept share")
-    if pod is not None:
-        yield from fill_days(_storage(pod), seen.size_bytes, kept_per_day)
+    return DatasetFacts(dataset, seen.days, seen.size_bytes, seen.bytes_per_day, seen.kept_share, seen.reasons)
 
 
 def _storage(pod: str) -> dict[str, int]:
-    from podwright.launch import Session, pods
-    from podwright.spec import load_pod
-
-    if pod.endswith((".yaml", ".yml")):
-        described = load_pod(pod)
-    else:
-        with Session.open() as session:
-            described = pods.find(session.home, pod)
-    return {storage.name: storage.capacity_bytes for storage in described.storage if storage.capacity_bytes}
+    storage = read_pod(pod).storage
+    return {system.name: system.capacity_bytes for system in storage if system.capacity_bytes}
 
 
 def _lines(plan: CapacityPlan) -> Iterator[str]:
@@ -119,8 +96,8 @@ def _lines(plan: CapacityPlan) -> Iterator[str]:
             label = ""
     yield from output.table(["", "what", "how much", "how"], rows, output.width_of(sys.stdout))
     yield ""
-    if plan.assumptions:
-        yield from output.aligned("assumed", "\n".join(plan.assumptions), sys.stdout)
+    if plan.file.assumptions:
+        yield from output.aligned("assumed", "\n".join(plan.file.assumptions), sys.stdout)
     yield from output.aligned("origin", "modelled from what the file gives", sys.stdout)
 
 

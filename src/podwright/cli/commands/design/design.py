@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +16,10 @@ from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
+    from podwright.design import Design
     from podwright.design.check import Checked
     from podwright.design.growth import Growth
-    from podwright.design.plan import Design
     from podwright.spec import Pod
-    from podwright.spec.problems import Refusal
 
 
 def design_command(
@@ -46,20 +48,41 @@ def design_command(
     as_json: AsJson = False,
 ) -> int:
     """Print the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
-    design = _design(pod, nodes, model)
+    design = _design(_pod(pod, nodes, model), pod)
     if check is not None:
         return _check(design, check, out, as_json)
-    growth, old = None, None
-    if grow_from:
-        old = _design(grow_from, None, None)
-        growth = _growth(old, design, allow_moves, pod)
+    growth = _growth(grow_from, design, allow_moves, pod) if grow_from else None
     if out is not None:
-        _write(design, old, growth, out)
-    if as_json:
-        output.print_json(_document(design, growth, cables, _rate(gpu_read)))
+        _write(design.files(growth), out)
+    if as_json and cables and growth is None:
+        output.print_json(design.cables_json())
+    elif as_json:
+        output.print_json(design.as_json(_rate(gpu_read), growth))
     else:
         print("\n".join(_lines(design, growth, cables, _rate(gpu_read))))
     return 0
+
+
+def _design(described: Pod, ref: str | None) -> Design:
+    from podwright.design import Design
+
+    with _named_as(ref):
+        design = Design.of(described)
+    return design
+
+
+def _growth(old: str, design: Design, allow_moves: bool, ref: str | None) -> Growth:
+    before = _design(read_pod(old), old)
+    with _named_as(ref):
+        growth = design.growth_from(before, allow_moves)
+    return growth
+
+
+def _write(files: Mapping[str, str], out: Path) -> None:
+    from podwright.cli.terminal.files import write_files
+
+    write_files(files, out)
+    output.say("wrote", f"{len(files)} files to {out}")
 
 
 def _rate(text: str) -> int:
@@ -83,55 +106,20 @@ def _lines(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -
     return design_tables(design, gpu_read, width)
 
 
-def _document(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -> Any:
-    from podwright.design.document import cables_json, design_json, growth_json
-
-    if growth is not None:
-        return {**design_json(design, gpu_read), "growth": growth_json(growth)}
-    if cables:
-        return cables_json(design)
-    return design_json(design, gpu_read)
-
-
-def _growth(before: Design, design: Design, allow_moves: bool, pod: str | None) -> Growth:
-    from podwright.design.growth import check_pods, grow, refuse_moves
-    from podwright.spec.problems import Refusal
-
-    try:
-        check_pods(before, design)
-    except Refusal as refusal:
-        raise _as_given(refusal, design, pod) from None
-    growth = grow(before, design)
-    if growth.disturbs and not allow_moves:
-        raise _as_given(refuse_moves(growth, before, design), design, pod)
-    return growth
-
-
 def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
     from podwright.cli.terminal.files import write_files
-    from podwright.design.discovered import name_map
 
-    checked = _checked(design, path)
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+    checked = design.check({str(file): _text(file) for file in files}, str(path))
     if out is not None:
-        write_files({"node-name-map": name_map(checked.inferred)}, out)
+        write_files(checked.files(), out)
     if as_json:
-        findings = [{"kind": finding.kind, "message": finding.message} for finding in checked.findings]
-        output.print_json({"fabrics": checked.fabrics, "cables": checked.cables, "findings": findings})
+        output.print_json(checked.as_json())
     else:
         _print_check(checked)
     return int(bool(checked.findings))
-
-
-def _checked(design: Design, path: Path) -> Checked:
-    """Compare with a folder of what Ethernet switches printed, the file of one of them, or that of a subnet."""
-    from podwright.design.check import check_fabric, check_neighbours
-
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-        return check_neighbours(design, {str(file): _text(file) for file in files}, str(path))
-    if design.underlay is not None and path.stem in {switch.name for switch in design.wired["compute"].switches}:
-        return check_neighbours(design, {str(path): _text(path)}, str(path))
-    return check_fabric(design, _text(path), str(path))
 
 
 def _text(path: Path) -> str:
@@ -156,48 +144,17 @@ def _print_check(checked: Checked) -> None:
     print(f"checked   {checked.cables:,} cables of {' and '.join(checked.fabrics)}: {verdict}")
 
 
-def _write(design: Design, old: Design | None, growth: Growth | None, out: Path) -> None:
-    from podwright import theme
-    from podwright.cli.terminal.files import write_files
-    from podwright.design.exports.files import design_files
-    from podwright.design.exports.tables import growth_plan
-
-    files = design_files(design, theme.asset("tokens.css"))
-    if old is not None and growth is not None:
-        files["growth.csv"] = growth_plan(growth, old, design)
-    write_files(files, out)
-    output.say("wrote", f"{len(files)} files to {out}")
-
-
-def _design(pod: str | None, nodes: int | None, model: str | None) -> Design:
-    """Design what is named; problems are told with the file's name as it was given."""
-    from podwright.design.plan import design_pod
+@contextmanager
+def _named_as(pod: str | None) -> Iterator[None]:
+    """Name the file of a refusal as the user did; a pod that is known by name has one of its own."""
     from podwright.spec.problems import Refusal
 
-    given = _pod(pod, nodes, model)
     try:
-        design = design_pod(given)
-        design.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is printed
+        yield
     except Refusal as refusal:
-        raise _renamed(refusal, pod) from None
-    return design
-
-
-def _as_given(refusal: Refusal, design: Design, pod: str | None) -> Refusal:
-    """Give a refusal of the design its place in the pod's file."""
-    problems = [(problem.field, problem.message, problem.hint) for problem in refusal.problems]
-    return _renamed(design.pod.refusal(problems), pod)
-
-
-def _renamed(refusal: Refusal, pod: str | None) -> Refusal:
-    """Name the file as the user did; a pod that is known by name has one of its own."""
-    from dataclasses import replace
-
-    from podwright.spec.problems import Refusal
-
-    if pod is not None and not pod.endswith(POD_FILES):
-        return refusal
-    return Refusal(replace(problem, file=pod or "") for problem in refusal.problems)
+        if pod is not None and not pod.endswith(POD_FILES):
+            raise
+        raise Refusal(replace(problem, file=pod or "") for problem in refusal.problems) from None
 
 
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright.cli.commands.design.training import facts_of, training_lines
 from podwright.cli.commands.pod.pods import read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.cli.commands.design.training import TrainingPrediction
+    from podwright.design import JobPrediction
+    from podwright.design.predict.acceptance import AcceptanceSheet
     from podwright.design.predict.placement import Placement
-    from podwright.spec import Pod
 
 _BAR = 14
 
@@ -47,69 +48,38 @@ def predict_command(
 ) -> None:
     """Print the acceptance sheet of a job's nodes, and what a run's training would take on them."""
     from podwright.cli.commands.design.series import print_series
-    from podwright.design.predict import acceptance
+    from podwright.design import JobPrediction, JobRequest
     from podwright.spec.problems import refuse
+    from podwright.spec.quantity import size_bytes
 
     if series is not None and pod is None:
         return print_series(series, as_json, svg)
     if series is not None or pod is None or svg is not None:
         raise refuse("say what to predict", hint="give either a pod and its nodes, or --series sizes.csv")
-    placement = _placement(read_pod(pod), nodes, hosts, pods)
+    facts = facts_of(runs) if runs and not as_csv else None
+    reduced = size_bytes(gradients) if facts and gradients else None
+    request = JobRequest(nodes, hosts, pods, facts, batch, reduced)
+    return _print(JobPrediction.of(read_pod(pod), request), as_csv, as_json)
+
+
+def _print(prediction: JobPrediction, as_csv: bool, as_json: bool) -> None:
     if as_csv:
-        return print(acceptance.as_csv(placement), end="")
-    training = _training(placement, runs, batch, gradients) if runs else None
+        return print(prediction.sheet.as_csv(), end="")
     if as_json:
-        return output.print_json(_document(placement, training))
-    return print("\n".join(_lines(placement, training)))
+        return output.print_json(prediction.as_json())
+    lines = [*_sheet(prediction.sheet)]
+    if prediction.training is not None:
+        lines += training_lines(prediction.training)
+    return print("\n".join(lines))
 
 
-def _training(
-    placement: Placement, runs: list[str], batch: int | None, gradients: str | None
-) -> TrainingPrediction | None:
-    from podwright.cli.commands.design.training import training
-
-    return training(placement, runs, batch, gradients)
-
-
-def _document(placement: Placement, training: TrainingPrediction | None) -> dict[str, Any]:
-    from podwright.cli.commands.design import training as trained
-    from podwright.design.predict import acceptance
-
-    document: dict[str, Any] = {"collectives": acceptance.as_json(placement), "training": None}
-    if training is not None:
-        document["training"] = trained.as_json(training)
-    return document
-
-
-def _lines(placement: Placement, training: TrainingPrediction | None) -> Iterator[str]:
-    from podwright.cli.commands.design import training as trained
-
-    yield from _sheet(placement)
-    if training is not None:
-        yield from trained.lines(training)
-
-
-def _placement(pod: Pod, nodes: int | None, hosts: str | None, pods: int) -> Placement:
-    from podwright.design.predict import placement
-    from podwright.spec.hostlist import expand_hosts
-    from podwright.spec.problems import refuse
-
-    if (nodes is None) == (hosts is None):
-        raise refuse("say which nodes", hint="give either --nodes N or --hosts dgx[001-016]")
-    if pods < 1 or (nodes is not None and nodes < 1):
-        raise refuse("nodes and pods are whole positive numbers", hint="--nodes 16")
-    if hosts:
-        return placement.place(pod, list(expand_hosts(hosts)), pods)
-    return placement.place(pod, list(placement.first_hosts(pod, nodes or 1)), pods)
-
-
-def _sheet(placement: Placement) -> Iterator[str]:
+def _sheet(sheet: AcceptanceSheet) -> Iterator[str]:
     """Lay out verdict, nodes, table and what breaks it, 80 columns wide."""
-    from podwright.design.predict import acceptance as sheet
+    from podwright.design.predict.acceptance import VERDICT_SIZE
     from podwright.design.predict.collectives import VALIDATED
     from podwright.spec.hostlist import fold_hosts
 
-    verdict = sheet.rows(placement, sizes=[sheet.VERDICT_SIZE])[0]
+    verdict, placement = sheet.rows(sizes=[VERDICT_SIZE])[0], sheet.placement
     wires, count = placement.wires, len(placement.hosts)
     nodes, named = figures.count(count, "node"), fold_hosts(list(placement.hosts))
     speeds = f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s"
@@ -120,22 +90,20 @@ def _sheet(placement: Placement) -> Iterator[str]:
         "expect": f"{expected:.0f} GB/s bus bandwidth at 1 GiB, alarm under {alarm}",
         "job": f"{nodes}, {count * wires.gpus} GPUs, {placement.span}: {named}",
         "wires": speeds,
-        "test": sheet.settings(placement),
+        "test": sheet.settings,
     }
     for word, text in lines.items():
         yield from output.aligned(word, text, sys.stdout)
     yield ""
-    yield from _table(placement)
+    yield from _table(sheet)
     yield ""
     yield from _broken(placement)
     yield from output.aligned("origin", "\n".join(VALIDATED), sys.stdout)
 
 
-def _table(placement: Placement) -> list[str]:
+def _table(sheet: AcceptanceSheet) -> list[str]:
     """Lay out a row for each size; the bar is the bus bandwidth against the best of the sheet."""
-    from podwright.design.predict import acceptance as sheet
-
-    rows = sheet.rows(placement)
+    rows = sheet.rows()
     top = max(row.expected.bus_gb_s for row in rows)
     names = [other.algorithm for other in rows[0].others]
     cells = []

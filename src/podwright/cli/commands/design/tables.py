@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
+    from podwright.design import Design
     from podwright.design.bom import Item
     from podwright.design.growth import Growth
-    from podwright.design.plan import Design
     from podwright.design.wiring import Cable
     from podwright.spec import SwitchModel
 
@@ -105,9 +105,9 @@ def _management(design: Design) -> Iterator[str]:
 
 
 def _racks(design: Design) -> Iterator[str]:
-    floor, given = design.floor, design.pod.racks
+    floor, allowed = design.floor, design.pod.racks
     racks = figures.count(len(floor.racks), "rack")
-    limits = f"{given.rack_units} units and {given.limit_w / 1000:g} kW"
+    limits = f"{allowed.rack_units} units and {allowed.limit_w / 1000:g} kW"
     yield f"racks       {racks} of {limits}, {floor.power_text}"
     if floor.power_w:
         yield f"            heat {floor.heat_text}"
@@ -137,11 +137,11 @@ def _bill(design: Design) -> Iterator[str]:
         what = fabric if kind == name else f"{fabric}, {name}"
         rows.append((str(sum(item.count for item in lines)), kind, what, _money(amount)))
     yield from output.table(("count", "what", "item", design.pod.costs.currency), rows)
-    whole, without = total(items)
-    if whole:
+    bought, without = total(items)
+    if bought:
         missing = f", without {len(without)} items that have no price" if without else ""
-        yield f"total       {_money(whole)} {design.pod.costs.currency}{missing}"
-    yield from _owned(design, whole)
+        yield f"total       {_money(bought)} {design.pod.costs.currency}{missing}"
+    yield from _owned(design, bought)
 
 
 def _owned(design: Design, bought: float) -> Iterator[str]:

@@ -1,0 +1,104 @@
+"""What measured sizes of trainings say: the law of each, what it is worth on their own middle sizes, and forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from podwright import theme
+from podwright.design.exports.series_drawing import series_svg
+from podwright.design.predict.scaling_errors import Error, errors, series_met
+from podwright.design.predict.series import (
+    KNOWN_DOUBLING,
+    KNOWN_ERROR,
+    UNKNOWN_BATCH_DOUBLING,
+    UNKNOWN_BATCH_ERROR,
+    AskedSize,
+    Series,
+    fit_training,
+    forecast_size,
+    in_sample_errors,
+)
+from podwright.design.predict.series_file import read_sizes
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPrediction:
+    """The series of a file, and their middle sizes predicted from their ends."""
+
+    series: tuple[Series, ...]
+    held_out: tuple[Error, ...]
+
+    @classmethod
+    def read(cls, text: str, name: str) -> SeriesPrediction:
+        """Fit the series of a file's text, or refuse it with every problem at once; `name` is the file's."""
+        series = read_sizes(text, name)
+        return cls(tuple(series), tuple(errors(series)))
+
+    @property
+    def origin(self) -> str:
+        """Return what the forecasts rest on, in lines."""
+        lines = [
+            f"modelled; {KNOWN_ERROR * 100:.0f} % either way holds 19 of 20 published sizes between",
+            f"fitted ones, and {KNOWN_DOUBLING * 100:.0f} % more for each doubling beyond them",
+        ]
+        if not all(measured.batch_known for measured in self.series):
+            lines.append("where no batch is known it is taken as the same throughout:")
+            wide, more = UNKNOWN_BATCH_ERROR * 100, UNKNOWN_BATCH_DOUBLING * 100
+            lines.append(f"+-{wide:.0f} %, and {more:.0f} % more for each doubling")
+        if not any(measured.asked for measured in self.series):
+            lines.append("a row without minutes is predicted: count, batch, and epochs if known")
+        return "\n".join(lines)
+
+    def svg(self) -> str:
+        """Return the drawing of `predict --svg`."""
+        return series_svg(self.series, theme.asset("tokens.css"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `predict --series`."""
+        return {
+            "series": [_series_json(measured, self.held_out) for measured in self.series],
+            "within_10_percent": len(series_met(self.held_out)),
+            "within_10_percent_ends_alone": len(series_met(self.held_out, guessed=True)),
+            "origin": {"kind": "modelled", "note": self.origin.replace("\n", " ")},
+        }
+
+
+def _series_json(measured: Series, held_out: Sequence[Error]) -> dict[str, Any]:
+    law = fit_training(measured.points)
+    return {
+        "name": measured.name,
+        "batch_known": measured.batch_known,
+        "sizes": [
+            {"count": point.count, "minutes": point.time_s / 60, "in_sample_error": error}
+            for point, error in zip(measured.points, in_sample_errors(measured), strict=True)
+        ],
+        "law": {
+            "startup_s": law.startup_s,
+            "evaluation_s_per_epoch": law.evaluation_s,
+            "steps_s_per_epoch_times_batch": law.fixed_s,
+            "samples_s_per_epoch_times_count": law.sample_s,
+        },
+        "held_out": [
+            {
+                "count": error.count,
+                "minutes": error.measured_s / 60,
+                "predicted_minutes": error.predicted_s / 60,
+                "error": error.error,
+                "error_ends_alone": error.guessed_error,
+            }
+            for error in held_out
+            if error.series == measured.name
+        ],
+        "error": measured.error,
+        "forecasts": [_forecast_json(measured, asked) for asked in measured.asked],
+    }
+
+
+def _forecast_json(measured: Series, asked: AskedSize) -> dict[str, Any]:
+    forecast = forecast_size(measured, asked)
+    document: dict[str, Any] = {"count": asked.count, "batch": asked.batch, "epochs": forecast.epochs}
+    if not measured.batch_known:
+        document |= {"batch": None, "epochs": None}
+    return {**document, "minutes": asdict(forecast.time_s.scaled(1 / 60))}
