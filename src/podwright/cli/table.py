@@ -228,7 +228,7 @@ _ROWS = (
     )
     .with_commands(
         ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007", details.REPLACE_TOO),
-        ("secrets", "Make secrets of a pod anew", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
+        ("secrets", "Make secrets of a pod again", "rotate pod.yaml --only munge_key", details.SECRETS_TOO),
         ("down", "Take a pod's services off its hosts", "pod.yaml --yes", details.DOWN_TOO),
         module="pod.day_two",
     )
