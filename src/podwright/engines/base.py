@@ -1,6 +1,6 @@
 """What every engine is: the life of a run on a target, as the rest of Podwright asks for it.
 
-An engine is one folder with one public class that has the methods of `Engine`. It schedules nothing: it gives a job to
+An engine is one folder with one public class that derives from `Engine`. It schedules nothing: it gives a job to
 whoever does (a keeper on this machine, Slurm, Kubernetes) and answers what became of it. To write another one, read
 this page, `order_of` below, and `engines/local`, which is the smallest.
 

@@ -67,9 +67,9 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.site import place_of
+    from podwright.engines.slurm.site import run_path
 
-    return place_of(folder)
+    return run_path(folder)
 
 
 def _place_on_kubernetes(folder: RunFolder) -> str | None:

@@ -140,7 +140,7 @@ class KubernetesEngine(Engine):
         shipped = [folder for folder in folders if site_of(folder)["claim"] is None]
         pods = self._cluster.pods(shipped)
         self._delete(folders)
-        for (namespace, _), members in _by_place(shipped):
+        for (namespace, _), members in _by_claim(shipped):
             grace_s = max(grace_s_of(folder.asked.workload) for folder in members)
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
@@ -161,7 +161,7 @@ class KubernetesEngine(Engine):
         statuses = self._cluster.status(folders)
         if not self._unread:
             return statuses
-        for place, members in _by_place(folders):
+        for place, members in _by_claim(folders):
             reason = self._unread.get(place)
             for folder in members:
                 status = statuses[folder.id]
@@ -177,7 +177,7 @@ class KubernetesEngine(Engine):
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
         pods = self._cluster.pods(folders)
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
                 gaps |= self._mirror(namespace, claim, members, pods)
             else:
@@ -199,7 +199,7 @@ class KubernetesEngine(Engine):
     def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
         pods = self._cluster.pods(folders)
         here: set[str] = set()
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim and running(pods):
                 here.update(self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, alone=True), pods))
         return here
@@ -207,7 +207,7 @@ class KubernetesEngine(Engine):
     def fetch(self, folders: Sequence[RunFolder], trees: Trees) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
                 left |= self._claims(namespace, claim).fetch(members, trees, pods)
             else:
@@ -224,7 +224,7 @@ class KubernetesEngine(Engine):
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
                 sizes |= self._claims(namespace, claim).clear(members, name, remove)
         return sizes
@@ -278,7 +278,7 @@ class KubernetesEngine(Engine):
         return self._shipped.setdefault(namespace, Shipped(self._api, namespace))
 
 
-def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
+def _by_claim(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
     """Yield runs of one namespace that have the same claim, or none (""), together."""
 
     def place(folder: RunFolder) -> tuple[str, str]:

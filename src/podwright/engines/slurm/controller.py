@@ -12,7 +12,7 @@ from podwright.clients.ssh import Answer, Reach
 from podwright.engines.base import Status
 from podwright.engines.slurm import lost_jobs
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
-from podwright.engines.slurm.site import place_of
+from podwright.engines.slurm.site import run_path
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal, refuse
 
@@ -51,7 +51,7 @@ class Controller:
 
     def lost(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return the jobs that the controller took and lost before it had saved them."""
-        paths = {place_of(folder): folder for folder in folders}
+        paths = {run_path(folder): folder for folder in folders}
         with suppress(Refusal):
             for path in lost_jobs.lost(self._reach, paths):
                 if path in paths:

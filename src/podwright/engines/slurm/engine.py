@@ -26,7 +26,7 @@ from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.shared_folder import prove_shared
 from podwright.engines.slurm.shell import host_at_work, shell_step
-from podwright.engines.slurm.site import place_of, site_of
+from podwright.engines.slurm.site import run_path, site_of
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
@@ -205,18 +205,18 @@ class SlurmEngine(Engine):
         The mark tells the script that a run whose pilots were stopped is not to be started again. A whole matrix has
         one mark and one array.
         """
-        known = [folder for folder in folders if self._queue.handle(folder)]
-        if not known:
+        submitted = [folder for folder in folders if self._queue.handle(folder)]
+        if not submitted:
             return
-        runs = f"{site_of(known[0])['folder']}/runs"
-        parent, job = known[0].asked.parent, known[0].handle
+        runs = f"{site_of(submitted[0])['folder']}/runs"
+        parent, job = submitted[0].asked.parent, submitted[0].handle
         if whole and parent and job:
             self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
-            prefetch.end(self._reach, [known[0].job_path])
+            prefetch.end(self._reach, [submitted[0].job_path])
             return
-        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
-        self._queue.stop(known, gently=True)
-        prefetch.end(self._reach, [folder.path for folder in known])
+        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in submitted)])
+        self._queue.stop(submitted, gently=True)
+        prefetch.end(self._reach, [folder.path for folder in submitted])
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
@@ -246,7 +246,7 @@ class SlurmEngine(Engine):
         for folder in folders:
             last = stranded_start(folder)
             if last is not None:
-                jobs[f"{place_of(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
+                jobs[f"{run_path(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
         with suppress(Refusal):  # the next look does it
             put_back(self._reach, jobs)
 
@@ -258,7 +258,7 @@ class SlurmEngine(Engine):
         statuses = self._queue.status(folders)
         held = [folder for folder in folders if statuses[folder.id].reason == NOT_STARTED]
         with suppress(Refusal):  # the next look does it
-            release(self._reach, {place_of(folder): str(self._queue.handle(folder)) for folder in held})
+            release(self._reach, {run_path(folder): str(self._queue.handle(folder)) for folder in held})
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -301,7 +301,7 @@ class SlurmEngine(Engine):
 
     def remove(self, folder: RunFolder) -> None:
         if self._far([folder]):
-            remove_run(self._reach, place_of(folder))
+            remove_run(self._reach, run_path(folder))
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         if far := self._far(folders):

@@ -13,6 +13,6 @@ def site_of(folder: RunFolder) -> dict[str, Any]:
     return read_site(folder.job_path, {"folder": str, "step": list, "wrap": list})
 
 
-def place_of(folder: RunFolder) -> str:
+def run_path(folder: RunFolder) -> str:
     """Return the run's folder on the cluster."""
     return f"{site_of(folder)['folder']}/runs/{folder.id}"
