@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from podwright.spec.forms import Count, Finding, Line, Name, Strict, Whole, read_text
+from podwright.spec.findings import Finding
+from podwright.spec.forms import read_text
 from podwright.spec.source import decode, read_source
+from podwright.spec.types import Count, Line, Name, Strict, Whole
 
 EXAMPLE = "examples/suite.yaml"
 Order = Literal["alternate", "blocks"]

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from podwright.clients.machine import count_gpus
-from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
+from podwright.engines.base import Engine
+from podwright.engines.usage import Allocation, NodeUse, PartitionUse, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
 from podwright.launch.run import Run
