@@ -195,7 +195,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     if goal:
         value, story = greatest if goal.at_least else least
         met = "reached" if goal.reached_by(value) else "missed"
-        lead = "Best is" if are_whole else "No point that told it has succeeded; best so far is"
+        lead = "Best is" if are_whole else "No point that reported it has succeeded; best so far is"
         return f"{lead} {_at(story, axes)}: {figure.name} {figure.show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figure.name} is {figure.show(least[0])} at every point."
