@@ -41,7 +41,7 @@ def _storage(design: Blueprint) -> dict[str, Any] | None:
         return None
     return {
         **_pick(size, "ports", "leaf", "spine"),
-        "cables": {**_pick(size, "node_leaf", "leaf_spine"), "storage": size.ports},
+        "cables": {**_pick(size, "node_leaf", "leaf_spine"), "storage": design.storage_cables},
         **_pick(size, "subscription", "subscription_nodes", "subscription_all"),
     }
 
@@ -90,7 +90,7 @@ def _rack(rack: Rack) -> dict[str, Any]:
 def _bom(design: Blueprint, needed_bytes_s: int) -> dict[str, Any]:
     items = design.bill()
     amount, without = total(items)
-    fields = ("name", "kind", "blocks", "bandwidth_bytes_s", "per_gpu_bytes_s", "needed_bytes_s", "feeds")
+    fields = ("name", "kind", "blocks", "bandwidth_bytes_s", "per_gpu_bytes_s", "needed_bytes_s", "feeds", "limit")
     return {
         "items": [
             {**_pick(item, "kind", "item", "count", "price", "amount", "power_w"), "ports": item.ends or None}

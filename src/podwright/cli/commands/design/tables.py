@@ -171,7 +171,9 @@ def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
             continue
         verdict = "feeds the GPUs" if feed.feeds else "starves the GPUs"
         needed = feed.needed_bytes_s / 1e9
-        yield f"feed        {feed.name} {verdict}: {feed.per_gpu_bytes_s / 1e9:.2f} GB/s each, {needed:g} wanted"
+        text = f"{feed.per_gpu_bytes_s / 1e9:.2f} GB/s each, {needed:g} wanted"
+        held = "" if feed.limit == "media" else f"; its {feed.limit} let no more through"
+        yield f"feed        {feed.name} {verdict}: {text}{held}"
 
 
 def _notes(design: Design) -> Iterator[str]:
