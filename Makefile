@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs pictures lock
+.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -27,8 +27,12 @@ setup: ## leave .venv with everything in it; seconds when nothing changed
 ready:
 	@$(SET_UP) --quiet
 
-machine:
+packages:
 	@$(SET_UP) --quiet --tests
+
+# Built before the tests and not beside them: what is compiled at the lowest priority beside three test workers starves.
+machine: packages ## make what tests start: Debian's packages, and as root the programs of a Kubernetes lab, once
+	@if [ "$$(id -u)" = 0 ]; then $(BIN)/python -m podwright.lab.kubernetes --usual-priority; fi
 
 demo: ready ## train a model on this machine, watch it, and open its report
 	@$(BIN)/python scripts/demo.py
@@ -46,7 +50,7 @@ prove-demo: ready ## one training bare, in a container and on Slurm, in turn, an
 test: machine lint ## all checks and tests but the nightly ones
 	$(PYTEST) -n 3 --dist loadgroup $(SLOWEST)
 
-test-fast: machine ## unit tests only
+test-fast: packages ## unit tests only
 	$(PYTEST) tests/unit -n 2 -m "not slow and not nightly"
 
 test-nightly: machine lint ## all tests, the long campaigns, and a second generation of Slurm; needs root

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 # Started by its path, as the Makefile does, Python would look beside this file only.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts.tree import density, docstrings, imports, sizes, suite, texts, twins
+from scripts.tree import density, docstrings, doors, imports, sizes, suite, texts, twins
 from scripts.tree.rules import Result, Rule, apply, folder_table, measure_table, measures, rule_table
 from scripts.tree.sources import Finding, Source, is_below
 
@@ -59,8 +59,12 @@ RULES = (
     Rule("docstrings", "public names without one in engines, runs, clients", docstrings.missing_docstrings),
     Rule("docstring-form", "docstrings of functions that begin without a verb", docstrings.docstring_forms),
     Rule("cycles", "import cycles, lazy and type-only imports too", imports.import_cycles),
-    Rule("cli-imports", "slow imports at the top of the CLI", imports.cli_top_imports),
+    Rule("cli-imports", "slow imports at the top of the CLI", doors.cli_top_imports),
     Rule("cli-engines", "imports of engines.<name> in the CLI", imports.cli_engine_imports),
+    Rule("lazy-imports", "imports inside functions of the CLI", doors.lazy_imports, ceiling=466),
+    Rule("cli-doors", "imports of the CLI past the front door of a band", doors.cli_doors, ceiling=999),
+    Rule("command-effects", "commands that start threads, processes, servers", doors.command_effects, ceiling=99),
+    Rule("parameters", f"functions of over {doors.MAX_PARAMETERS} parameters", doors.many_parameters, ceiling=99),
     Rule("engine-imports", "imports of one engine by another", imports.engine_imports),
     Rule("asserts", "tests that assert nothing", suite.tests_without_asserts),
     Rule("patches", "patches per 100 tests", suite.patches, suite.per_100_tests, 2),
@@ -113,7 +117,7 @@ def print_all(results: Sequence[Result], sources: Sequence[Source]) -> int:
     for result in broken:
         print(*result.problems(), sep="\n")
     print(*rule_table(results), sep="\n")
-    print(*measure_table(measures(sources)), sep="\n")
+    print(*measure_table(measures(sources)), sizes.code_lines_shown(sources), sep="\n")
     names = ", ".join(result.rule.name for result in broken)
     print(f"tree: broken: {names}" if broken else "tree: in order")
     return 1 if broken else 0

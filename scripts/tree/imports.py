@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from scripts.tree.sources import Finding, Source, python_in
 
 PACKAGE = "podwright"
 ENGINES = f"{PACKAGE}.engines"
-CLI_LIBRARIES = {"typer", "click"}
 
 
 @dataclass(frozen=True)
@@ -168,28 +166,3 @@ def _folder(module: str, folders: set[str]) -> str:
     """Return the folder of engines that a module lies in."""
     folder = ".".join(module.split(".")[:3])
     return folder if folder in folders else ""
-
-
-def cli_top_imports(sources: Sequence[Source]) -> Iterator[Finding]:
-    """Hold the CLI's first imports to typer and the standard library, on which the time of `--help` depends."""
-    for source in python_in(sources, "src"):
-        if source.path.parts[:3] != ("src", PACKAGE, "cli"):
-            continue
-        for node in source.tree.body:
-            for name in _foreign_names(node):
-                yield source.finding(node.lineno, f"imports {name} at the top: import it in the function that needs it")
-
-
-def _foreign_names(node: ast.stmt) -> Iterator[str]:
-    """Yield what a statement imports that is slow to load; a relative import stays in the CLI."""
-    names: list[str] = []
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and node.level == 0:
-        module = node.module or ""
-        names = [f"{module}.{alias.name}" for alias in node.names] if module == PACKAGE else [module]
-    for name in names:
-        top = name.split(".")[0]
-        is_quick = top in sys.stdlib_module_names or top in CLI_LIBRARIES or name.startswith(f"{PACKAGE}.cli")
-        if not is_quick:
-            yield name

@@ -16,7 +16,7 @@ import yaml
 
 from podwright import launch
 from podwright.launch import pods
-from podwright.launch.prune import prunable_checkpoints, prune
+from podwright.launch.prune import prunable_checkpoints, prune_runs
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, PROGRAMS, SlurmSite, mend, until
 
@@ -180,7 +180,7 @@ def test_only_the_checkpoints_of_a_run_are_pruned_on_the_cluster(slurm: SlurmSit
     there = slurm.lab.shared / "runs" / run.id
     until(lambda: run.folder.is_sealed, "it is closed")
     assert (there / "checkpoints" / "rank0").exists()
-    pruned = prune(slurm.session, prunable_checkpoints(slurm.session, [run.record()]))
+    pruned = prune_runs(slurm.session, prunable_checkpoints(slurm.session, [run.record()]))
     assert (pruned.runs, pruned.left) == ((run.id,), ())
     assert pruned.size_bytes > 0
     assert (there / "job").is_dir()

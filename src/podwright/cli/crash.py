@@ -10,6 +10,8 @@ import time
 import traceback
 from pathlib import Path
 
+from podwright import __version__, runs
+
 # A name that says so itself; the names under a workload's `secrets:` are added by `keep_out`.
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _kept_out: set[str] = set()
@@ -40,8 +42,6 @@ def clean(text: str) -> str:
 
 
 def _report(error: BaseException, args: list[str]) -> str:
-    from podwright import __version__
-
     head = [
         f"podwright {__version__}, Python {sys.version.split()[0]} on {sys.platform}",
         "podwright " + " ".join(_without_value(arg) for arg in args),
@@ -58,11 +58,10 @@ def _without_value(arg: str) -> str:
 
 def _save(text: str) -> Path | None:
     from podwright.files.whole import make_private
-    from podwright.runs.store import default_home
 
     name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.txt"
     # Where there is no home, the folder of temporary files serves; the name there says whose file it is.
-    for path in (default_home() / "faults" / name, Path(tempfile.gettempdir()) / f"podwright-fault-{name}"):
+    for path in (runs.default_home() / "faults" / name, Path(tempfile.gettempdir()) / f"podwright-fault-{name}"):
         try:
             make_private(path.parent)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

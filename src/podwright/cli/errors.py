@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import difflib
 import errno
+import json
 import os
 import re
 import sys
 import traceback
-from typing import TYPE_CHECKING
 
 import typer
 
 from podwright.cli import crash
 from podwright.cli.table import COMMANDS
 from podwright.cli.terminal.output import plain
-
-if TYPE_CHECKING:
-    from podwright.spec.problems import Refusal
+from podwright.spec.problems import Refusal, refuse
 
 FAULT = 70
 
@@ -38,8 +36,6 @@ def explain(error: Exception, args: list[str]) -> int:
     if refusal is None:
         return _fault(error, args)
     if wants_json(args):
-        import json
-
         print(json.dumps(refusal.as_json(), indent=2), flush=True)
     else:
         print(plain(str(refusal)), file=sys.stderr, flush=True)
@@ -64,8 +60,6 @@ def wants_json(args: list[str]) -> bool:
 
 def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
     """Return what the user can mend about an error, or None when it is not theirs to mend."""
-    from podwright.spec.problems import Refusal, refuse
-
     if isinstance(error, Refusal):
         return error
     if isinstance(error, typer.TyperException):
@@ -86,15 +80,11 @@ def _called(args: list[str]) -> str:
 
 
 def _fault(error: Exception, args: list[str]) -> int:
-    from podwright.spec.problems import refuse
-
     if os.environ.get("PODWRIGHT_DEBUG") == "1":
         traceback.print_exception(error)
     what, where = crash.describe(error, args)
     print(plain(f"{what}\n{where}"), file=sys.stderr)
     if wants_json(args):
-        import json
-
         print(json.dumps(refuse(what, where).as_json(), indent=2))
     return FAULT
 
@@ -104,8 +94,6 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
 
     Its kinds of error are told apart by what they carry: the classes themselves are not public.
     """
-    from podwright.spec.problems import refuse
-
     hint = _see_help(command)
     param, option = getattr(error, "param", None), getattr(error, "option_name", None)
     if param is not None:
@@ -123,8 +111,6 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
 
 
 def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
-    from podwright.spec.problems import refuse
-
     if type(error).__name__ == "NoSuchOption":
         # The library sorts its suggestions by name; the closest one is what was meant.
         close = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
@@ -135,8 +121,6 @@ def _misused_option(option: str, error: typer.TyperException, command: str) -> R
 
 
 def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
-    from podwright.spec.problems import refuse
-
     known = COMMANDS
     _, *before = command.split()
     if before:

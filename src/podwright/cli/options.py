@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import runs
+from podwright.pilot.protocol import node_names
+from podwright.spec.problems import Refusal, refuse
+from podwright.spec.quantity import duration_s
+
 if TYPE_CHECKING:
     from podwright.runs import Record
 
@@ -17,11 +22,8 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 
     It reads folder names only: a shell asks at every key, and the index may be what is broken.
     """
-    from podwright.runs.store import default_home
-    from podwright.spec.problems import Refusal
-
     try:
-        folders = [path for path in (default_home() / "runs").iterdir() if path.name.startswith(incomplete)]
+        folders = [path for path in (runs.default_home() / "runs").iterdir() if path.name.startswith(incomplete)]
         newest = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
     except (OSError, Refusal):
         return []
@@ -46,11 +48,8 @@ def complete_file(incomplete: str) -> list[str]:
 
 def complete_target(incomplete: str) -> list[tuple[str, str]]:
     """Return the targets that begin like this: this machine, and the pods that are known; silent without a home."""
-    from podwright.runs.store import default_home
-    from podwright.spec.problems import Refusal
-
     try:
-        names = sorted(path.stem for path in (default_home() / "pods").glob("*.yaml"))
+        names = sorted(path.stem for path in (runs.default_home() / "pods").glob("*.yaml"))
     except (OSError, Refusal):
         names = []
     targets = [("local", "this machine"), *((name, "a pod") for name in names)]
@@ -59,9 +58,6 @@ def complete_target(incomplete: str) -> list[tuple[str, str]]:
 
 def seconds_of(text: str, field: str) -> float:
     """Return a time such as `2d` or `5m` in seconds, or refuse it by the option's name."""
-    from podwright.spec.problems import Refusal, refuse
-    from podwright.spec.quantity import duration_s
-
     try:
         return duration_s(text)
     except Refusal as refusal:
@@ -71,8 +67,6 @@ def seconds_of(text: str, field: str) -> float:
 
 def ranks_of(text: str, run_id: str, count: int) -> frozenset[int]:
     """Return the ranks that `0,3-5` names; refuse what would silently print nothing."""
-    from podwright.spec.problems import refuse
-
     ranks: set[int] = set()
     for part in text.split(","):
         if not (span := re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())):
@@ -86,9 +80,6 @@ def ranks_of(text: str, run_id: str, count: int) -> frozenset[int]:
 
 def node_of(text: str, record: Record) -> int:
     """Return the number of the node of this name, the one that every command shows, or of this number."""
-    from podwright.pilot.protocol import node_names
-    from podwright.spec.problems import refuse
-
     names = node_names(dict(enumerate(record.hosts)))
     if text in names.values():
         return next(number for number, name in names.items() if name == text)

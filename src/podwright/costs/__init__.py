@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from podwright.costs.prices import PriceTable, price_tables
     from podwright.costs.run_costs import RunCosts, cost_of_run
 
-_FILES = {
-    "bills": "OwnOrRent PodBill RunBill own_or_rent pod_bill run_bill",
-    "ownership": "CostSheet Price check_priced pod_price",
-    "prices": "PriceTable price_tables",
-    "run_costs": "RunCosts cost_of_run",
-}
-
 __all__ = [
     "CostSheet",
     "OwnOrRent",
@@ -39,4 +32,4 @@ __all__ = [
     "price_tables",
     "run_bill",
 ]
-__getattr__ = late_names(__name__, _FILES)
+__getattr__ = late_names(__name__, __file__)

@@ -42,6 +42,10 @@ class Pushed:
             name = name.rpartition(":")[0]
         return f"{name}@{self.digest}"
 
+    def as_json(self) -> dict[str, str]:
+        """Return it as `--json` has it."""
+        return {"name": self.name, "digest": self.digest, "pinned": self.pinned}
+
 
 @dataclass(frozen=True)
 class BuildProgram:

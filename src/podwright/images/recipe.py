@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from podwright.spec import Build, Workload
@@ -67,6 +67,11 @@ class Recipe:
     def name(self) -> str:
         """Return the image's name on the machine that builds it; nobody can take it for one of a registry."""
         return f"localhost/podwright/{self.workload}:{self.tag}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` has it."""
+        document = {"name": self.name, "digest": f"sha256:{self.digest}", "containerfile": self.text}
+        return {**document, "files": sorted(self.files)}
 
 
 def recipe_of(workload: Workload, files: Mapping[str, str]) -> Recipe:

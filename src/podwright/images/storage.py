@@ -33,6 +33,11 @@ class StoredImage:
         """Return what a run's record says of it."""
         return {"name": self.name, "digest": self.digest, "id": self.id}
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what is known of it, as `--json` has it."""
+        more = {"created_at": self.created_at, "size_bytes": self.size_bytes, "user": self.user}
+        return {**self.document(), **more, "recipe": self.labels.get("podwright.recipe")}
+
 
 def program() -> str:
     """Return the program that builds and keeps images here; refuse, with the packages, where there is none."""

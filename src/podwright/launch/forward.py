@@ -8,16 +8,63 @@ from __future__ import annotations
 import errno
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass
 
+from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.runs import RunFolder
+from podwright.runs import Record, RunFolder
 from podwright.spec.problems import Refusal, refuse
 
 LOOPBACK = "127.0.0.1"
 CHUNK_BYTES = 1 << 16
 SILENT = "port {port} of node {node} closed a connection without a word: does a program listen there?"
+
+
+LOOK_EVERY_S = 2.0
+HERE = "local"
+"""The engine whose ports are this machine's own."""
+
+
+@dataclass(frozen=True)
+class PortRequest:
+    """A port of a node of a run, and the one of this machine that is to lead there: 0 is any free one.
+
+    With a `route` others reach it instead, at an address of the pod's.
+    """
+
+    run: RunFolder
+    node: int
+    here: int
+    there: int
+    route: bool = False
+
+    @property
+    def is_here(self) -> bool:
+        """Return whether the port is this machine's own already."""
+        return not self.route and self.run.asked.engine == HERE and self.here == self.there
+
+
+@contextmanager
+def open_port(session: Session, request: PortRequest, say: Callable[[str], None]) -> Iterator[str]:
+    """Keep the port open, and give its address; `say` is told why a connection did not come about."""
+    run, node, there = request.run, request.node, request.there
+    if request.route:
+        with expose(session, run, node, there) as url:
+            yield url
+    elif request.is_here:
+        yield f"http://{LOOPBACK}:{there}"
+    else:
+        with closing(PortForward(session, run, node, there, say)) as forward:
+            yield forward.open(request.here)
+
+
+def until_it_ends(session: Session, run: Run) -> Record:
+    """Wait until the run has ended; a target that is silent for a while has ended nothing."""
+    while not (record := run.record()).is_final:
+        session.clock.sleep(LOOK_EVERY_S)
+    return record
 
 
 class PortForward:

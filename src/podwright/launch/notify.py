@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.http_client import ErrorAnswer, HttpClient, Unreached, request_of
+from podwright.launch.finding import find
+from podwright.launch.session import Session
 from podwright.launch.settings import read_settings
 from podwright.spec.problems import refuse
 
@@ -54,9 +56,7 @@ def when_ended(run: Run, command: Sequence[str]) -> None:
 
 
 def main(home: str, run_id: str, *command: str) -> int:
-    """Wait, then tell."""
-    from podwright.launch import Session, find
-
+    """Wait, then report."""
     with Session.open(Path(home)) as session:
         record = find(session, run_id).wait()
     document = record.as_json()

@@ -63,6 +63,13 @@ def forget(home: Home, name: str) -> None:
     (folder(home) / f"{name}.yaml").unlink()
 
 
+def namespace_of(scheduler: KubernetesScheduler) -> str:
+    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
+    from podwright.clients.kubernetes.kubeconfig import read_entry
+
+    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+
+
 def kubernetes_of(pod: Pod, name: str | None) -> KubernetesScheduler:
     """Return the scheduler of this name, which must be Kubernetes; without a name the only one of that kind."""
     from podwright.spec import KubernetesScheduler

@@ -9,10 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from podwright.engines.base import Engine
 from podwright.engines.site import SiteLost
 from podwright.launch.damaged import UNREACHABLE
+from podwright.launch.finding import recent
 from podwright.launch.follow import by_engine
 from podwright.launch.run import Run
 from podwright.launch.session import Session
@@ -31,6 +33,10 @@ class Left:
     is_away: bool = False
     """Its target did not answer: it may be removed another time."""
 
+    def as_json(self) -> dict[str, str]:
+        """Return it as `--json` has it."""
+        return {"id": self.id, "reason": self.reason}
+
 
 @dataclass(frozen=True)
 class Pruned:
@@ -39,6 +45,10 @@ class Pruned:
     runs: tuple[str, ...]
     size_bytes: int
     left: tuple[Left, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` has it."""
+        return {"runs": len(self.runs), "bytes": self.size_bytes, "left": [left.as_json() for left in self.left]}
 
 
 def _left(run_id: str, refusal: Refusal) -> Left:
@@ -78,6 +88,12 @@ class Prunable:
         return Pruned(tuple(self.sizes), sum(self.sizes.values()), tuple(self.left.values()))
 
 
+def prunable(session: Session, older_s: float, keep_last: int = 0, checkpoints: bool = False) -> Prunable:
+    """Return what old runs would give back, or their checkpoints alone; nothing is removed."""
+    records = old_runs(recent(session, None), older_s, keep_last)
+    return prunable_checkpoints(session, records) if checkpoints else prunable_runs(session, records)
+
+
 def prunable_runs(session: Session, records: Sequence[Record]) -> Prunable:
     """Return what whole runs would give back here; what they have elsewhere is not counted."""
     prunable = Prunable()
@@ -115,7 +131,7 @@ def prunable_checkpoints(session: Session, records: Sequence[Record]) -> Prunabl
     return prunable
 
 
-def prune(session: Session, prunable: Prunable) -> Pruned:
+def prune_runs(session: Session, prunable: Prunable) -> Pruned:
     """Remove these; a run whose target cannot be reached is left, and named with the reason."""
     removed, left = [], list(prunable.left.values())
     for run_id in prunable.sizes:

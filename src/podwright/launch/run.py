@@ -17,6 +17,7 @@ from podwright.launch.failures import explain
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
+from podwright.launch.records import RunRecords
 from podwright.launch.session import Session
 from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
@@ -102,14 +103,14 @@ class Run:
             ids = point_ids(self.id, self.folder.asked.points)
         return [Run(self._session, point) for point in ids if home.is_there(point)]
 
-    def records(self) -> tuple[Record, list[Record]]:
+    def records(self) -> RunRecords:
         """Return the truth now about the run and its points, with one question to the engine for all."""
         points = reconcile(self._session, [point.id for point in self.points()])
         if points:
-            return self._session.home.read_anyway(self.id), points
-        return self.record(), []
+            return RunRecords(self._session.home.read_anyway(self.id), points)
+        return RunRecords(self.record(), [])
 
-    def records_anyway(self) -> tuple[Record, list[Record]]:
+    def records_anyway(self) -> RunRecords:
         """Return the records as `records` does; a look that fails by a fault of ours is said in them."""
         try:
             return self.records()
@@ -118,8 +119,8 @@ class Run:
         except Exception:
             points = [look(self._session, point.id) for point in self.points()]
             if points:
-                return self._session.home.read_anyway(self.id), points
-            return look(self._session, self.id), []
+                return RunRecords(self._session.home.read_anyway(self.id), points)
+            return RunRecords(look(self._session, self.id), [])
 
     def parts(self) -> list[Run]:
         """Return the points of a run that has some, else the run itself."""

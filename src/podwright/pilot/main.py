@@ -6,10 +6,6 @@ import sys
 
 from . import __version__
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing `typing` takes as long as Python's own start
-    from typing import Callable, Dict, List
-
 USAGE = """\
 The pilot of Podwright: runs beside the workload on every node of a run.
 
@@ -26,70 +22,22 @@ The pilot of Podwright: runs beside the workload on every node of a run.
 """
 
 
-def _node(argv: List[str]) -> int:
-    from .life.roles import main as run
-
-    return run(argv[0])
-
-
-def _keep(argv: List[str]) -> int:
-    from .keeper.role import main as run
-
-    return run(argv)
-
-
-def _rank(argv: List[str]) -> int:
-    from .ranks.shim import main as run
-
-    return run(argv[1:])
-
-
-def _contain(argv: List[str]) -> int:
-    from .keeper.container import main as run
-
-    return run(argv[0], argv[1:])
-
-
-def _ship(argv: List[str]) -> int:
-    from .carry.ship import main as run
-
-    return run(argv[0])
-
-
-def _stage(argv: List[str]) -> int:
-    from .data.prefetch import main as run
-
-    return run(argv[0])
-
-
-def _mirror(argv: List[str]) -> int:
-    from .carry.mirror import main as run
-
-    return run()
-
-
-def _sample(argv: List[str]) -> int:
-    from .sensors.sampler import main as run
-
-    return run(argv)
-
-
-ROLES: Dict[str, Callable[[List[str]], int]] = {
-    "node": _node,
-    "keep": _keep,
-    "rank": _rank,
-    "contain": _contain,
-    "ship": _ship,
-    "stage": _stage,
-    "mirror": _mirror,
-    "sample": _sample,
+ROLES = {
+    "node": ("life.roles", 1),
+    "keep": ("keeper.role", 1),
+    "rank": ("ranks.shim", 2),
+    "contain": ("keeper.container", 2),
+    "ship": ("carry.ship", 1),
+    "stage": ("data.prefetch", 1),
+    "mirror": ("carry.mirror", 0),
+    "sample": ("sensors.sampler", 0),
 }
+"""The module of each role, and how many arguments it needs."""
 MISUSED = 64
 """As EXIT_BAD_ORDER, without the time that importing the protocol takes."""
-MIN_ARGUMENTS = {"node": 1, "keep": 1, "rank": 2, "contain": 2, "ship": 1, "stage": 1}
 
 
-def _orders(role: str, argv: List[str]) -> List[str]:
+def _orders(role: str, argv: list[str]) -> list[str]:
     """Return the order files a command line names."""
     if role == "keep":
         while argv and argv[0].startswith("--"):
@@ -98,7 +46,7 @@ def _orders(role: str, argv: List[str]) -> List[str]:
     return argv[:1] if role in ("node", "contain", "ship", "stage") else []
 
 
-def _complaint(orders: List[str]) -> str:
+def _complaint(orders: list[str]) -> str:
     """Return what is wrong with the first order that cannot be read, or nothing."""
     if not orders:
         return ""
@@ -113,7 +61,7 @@ def _complaint(orders: List[str]) -> str:
     return ""
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     if argv[:1] == ["--version"]:
         print("podwright pilot " + __version__)
         return 0
@@ -121,19 +69,16 @@ def main(argv: List[str]) -> int:
         print(USAGE, end="")
         return 0
     name, arguments = argv[0], argv[1:]
-    role = ROLES.get(name)
-    if role is None or len(arguments) < MIN_ARGUMENTS.get(name, 0):
-        return _misused()
+    module, min_arguments = ROLES.get(name, ("", 0))
     orders = _orders(name, arguments)
-    if name == "keep" and not orders:
-        return _misused()
+    if not module or len(arguments) < min_arguments or (name == "keep" and not orders):
+        print(USAGE, end="", file=sys.stderr)
+        return MISUSED
     complaint = _complaint(orders)
     if complaint:
         print(complaint, file=sys.stderr)
         return MISUSED
-    return role(arguments)
-
-
-def _misused() -> int:
-    print(USAGE, end="", file=sys.stderr)
-    return MISUSED
+    # Not by importlib, which takes longer to import than a rank's shim has.
+    role = __import__(f"{__package__}.{module}", fromlist=["main"])
+    exit_code: int = role.main(arguments)
+    return exit_code

@@ -6,21 +6,18 @@ Everything here is pure or reads a file it is given; clients import it too, so i
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
+import stat
 import struct
 import sys
 import zlib
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from fnmatch import filter as filter_names
+from typing import Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from .system.lines import parse_line as parse_line
-from .system.lines import parse_lines as parse_lines
-from .system.lines import piece_of as piece_of
-from .system.lines import pieces as pieces
-from .system.lines import read_piece as read_piece
-from .system.lines import rows_of as rows_of
 from .system.numbers import whole_number as whole_number
-from .system.patterns import fits as fits
+from .system.plain_files import names_in, open_to_read
 
 VERSION = 1
 """Of the order and the record. A pilot refuses an order of another version: both travel together, so it is a fault."""
@@ -31,6 +28,15 @@ Epoch = Tuple[int, int]
 EXIT_BAD_ORDER, EXIT_NO_PYTHON = 64, 69
 EXIT_GIVEN_BACK, EXIT_FENCED, EXIT_FAILED, EXIT_STOPPED = 75, 76, 77, 143
 """How a pilot ends by its own will. A fault of its own ends with 1, as Python does: no outcome may look like that."""
+
+EXITS = {
+    "succeeded": 0,
+    "failed": EXIT_FAILED,
+    "terminated": EXIT_STOPPED,
+    "given_back": EXIT_GIVEN_BACK,
+    "fenced": EXIT_FENCED,
+}
+"""How a pilot leaves, by what became of its run."""
 
 RANK_NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 """The variables of the torchrun contract. A program that finds them takes itself for one of several processes."""
@@ -261,8 +267,8 @@ def encode_frame(frame: Frame) -> Optional[str]:
     """Return the line of stdout for a frame, or None when its piece is too large and must be halved."""
     head = json.dumps({"f": frame.file, "o": frame.offset}).encode()
     payload = base64.b64encode(zlib.compress(head + b"\n" + frame.data, 6)).decode()
-    place = f"{frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq}"
-    line = f"{SEPARATOR}pw1 {place} {frame_crc(place, payload):08x} {payload}"
+    origin = f"{frame.node} {frame.epoch[0]}.{frame.epoch[1]} {frame.seq}"
+    line = f"{SEPARATOR}pw1 {origin} {frame_crc(origin, payload):08x} {payload}"
     return None if len(line) > FRAME_LIMIT_BYTES else line
 
 
@@ -282,10 +288,10 @@ def decode_frame(line: str) -> Optional[Frame]:
         name = str(names["f"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error):
         return None
-    known = [number for number in numbers if number is not None and number < FRAME_NUMBERS]
-    if len(known) < len(numbers):
+    valid = [number for number in numbers if number is not None and number < FRAME_NUMBERS]
+    if len(valid) < len(numbers):
         return None
-    return Frame(known[0], (known[1], known[2]), known[3], name, known[4], data)
+    return Frame(valid[0], (valid[1], valid[2]), valid[3], name, valid[4], data)
 
 
 def _inflate(data: bytes) -> bytes:
@@ -297,9 +303,9 @@ def _inflate(data: bytes) -> bytes:
     return piece
 
 
-def frame_crc(place: str, payload: str) -> int:
+def frame_crc(origin: str, payload: str) -> int:
     """Return a checksum over node, epoch and sequence too: a digit damaged on the way must not move a piece."""
-    return zlib.crc32(f"{place} {payload}".encode())
+    return zlib.crc32(f"{origin} {payload}".encode())
 
 
 def node_name(hosts: Sequence[str], node: int) -> str:
@@ -343,24 +349,107 @@ def parse_series_name(name: str) -> Optional[int]:
 
 def series_files(folder: str) -> List[Tuple[int, str]]:
     """Return (rank, path) of every series that a pilot wrote into its folder, in the order of ranks."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    ranks = [(parse_series_name(name), name) for name in names]
+    ranks = [(parse_series_name(name), name) for name in names_in(folder)]
     return sorted((rank, os.path.join(folder, name)) for rank, name in ranks if rank is not None)
 
 
 def record_folders(record: str) -> Iterator[Tuple[int, int, str]]:
     """Yield (node, restart, path) of every pilot that wrote into `record`, in that order."""
-    try:
-        names = os.listdir(record)
-    except OSError:
-        return
-    folders = []
-    for name in names:
-        writer = parse_record_name(name)
-        if writer:
-            folders.append((writer, name))
-    for (node, restart), name in sorted(folders):
+    writers = [(parse_record_name(name), name) for name in names_in(record)]
+    for (node, restart), name in sorted((writer, name) for writer, name in writers if writer is not None):
         yield node, restart, os.path.join(record, name)
+
+
+def leader_events(record: str) -> List[str]:
+    """Return the events of each pilot that led the run, the oldest first."""
+    return [os.path.join(path, "events.jsonl") for node, _, path in record_folders(record) if node == 0]
+
+
+MAX_READ_BYTES = 1 << 20
+"""The most that is read at once. A longer line was not written by a pilot, and is passed over."""
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of a record file."""
+    return _encode(row).encode() + b"\n"
+
+
+def parse_line(raw: bytes) -> Optional[Dict[str, Any]]:
+    """Return the JSON object in a line of a record file, or None for a torn or foreign line."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_piece(path: str, offset: int = 0) -> Tuple[bytes, int]:
+    """Return what `piece_of` does. Whatever lies there that is no plain file has no lines, such as an endless pipe."""
+    try:
+        with open_to_read(path) as file:
+            return piece_of(file, offset)
+    except OSError:
+        return b"", offset
+
+
+def piece_of(file: BinaryIO, offset: int) -> Tuple[bytes, int]:
+    """Return complete lines from `offset` on, and where the next reading starts: that is `offset` when nothing is new.
+
+    A torn last line waits. A file that is shorter than `offset` was made again, and is read from its beginning.
+    """
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        return b"", offset
+    if offset > status.st_size:
+        offset = 0
+    start = file.seek(_after_hole(file.fileno(), offset, status.st_size))
+    data = file.read(MAX_READ_BYTES)
+    end = data.rfind(b"\n") + 1
+    if end:
+        return data[:end], start + end
+    if len(data) == MAX_READ_BYTES:
+        return b"", start + len(data)
+    return b"", offset
+
+
+def _after_hole(file: int, offset: int, size: int) -> int:
+    """Return where bytes lie from `offset` on: a file of terabytes may be made out of nothing."""
+    if offset >= size:
+        return offset
+    try:
+        return os.lseek(file, offset, os.SEEK_DATA)
+    except OSError as error:
+        # Nothing but a hole up to the end; or a file system that knows no holes, which shows by reading.
+        return size if error.errno == errno.ENXIO else offset
+
+
+def parse_lines(data: bytes) -> Iterator[Dict[str, Any]]:
+    """Yield the JSON objects of some lines."""
+    for line in data.splitlines():
+        row = parse_line(line)
+        if row is not None:
+            yield row
+
+
+def pieces(path: str) -> Iterator[bytes]:
+    """Yield all whole lines that are there, piece by piece."""
+    offset, before = 0, -1
+    while offset != before:
+        before = offset
+        data, offset = read_piece(path, offset)
+        yield data
+
+
+def rows_of(path: str) -> Iterator[Dict[str, Any]]:
+    """Yield the JSON objects of all whole lines that are there."""
+    for data in pieces(path):
+        yield from parse_lines(data)
+
+
+def fits(path: str, patterns: Iterable[str]) -> bool:
+    """Return whether a pattern fits the whole path, a folder it lies in, or any one part of it."""
+    parts = path.split("/")
+    folders = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+    candidates = [*folders, *parts]
+    return any(filter_names(candidates, pattern.strip("/")) for pattern in patterns)

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite
     from podwright.prove.suites import Progress, SuitePlan, SuiteResult, TrialEnded, plan_suite, run_suite
 
-_FILES = {
-    "compare": "CellsCompared SidesCompared compare_cells compare_refs compare_until_proven",
-    "gate": "GateVerdict judge_suite",
-    "scale": "ScaleRequest ScalingCurve plan_scaling scaling_curve",
-    "sides": "Measure Side margin_of side_of",
-    "suite_folder": "Cell SuiteFolder known_suite",
-    "suites": "Progress SuitePlan SuiteResult TrialEnded plan_suite run_suite",
-}
-
 __all__ = [
     "Cell",
     "CellsCompared",
@@ -53,4 +44,4 @@ __all__ = [
     "scaling_curve",
     "side_of",
 ]
-__getattr__ = late_names(__name__, _FILES)
+__getattr__ = late_names(__name__, __file__)

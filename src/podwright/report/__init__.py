@@ -1,21 +1,22 @@
 """What a person looks at: the report of a run and the comparison of several, each one HTML file."""
 
-from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track
-from podwright.reading.run_data import gather
-from podwright.report.comparison import render_comparison
-from podwright.report.page import render_run
-from podwright.report.write import write_comparison, write_run_report
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
+
+if TYPE_CHECKING:
+    from podwright.report.comparison import render_comparison
+    from podwright.report.page import render_run
+    from podwright.report.write import write_comparison, write_report, write_run_report
 
 __all__ = [
-    "Confusion",
-    "Example",
-    "LastLines",
-    "ReportData",
-    "TextFile",
-    "Track",
-    "gather",
     "render_comparison",
     "render_run",
     "write_comparison",
+    "write_report",
     "write_run_report",
 ]
+
+__getattr__ = late_names(__name__, __file__)

@@ -1,12 +1,28 @@
 """Puts reports on disk."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podwright.files.whole import write_whole
 from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
+
+if TYPE_CHECKING:
+    from podwright.launch import Run
+
+
+def write_report(runs: Sequence[Run]) -> Path:
+    """Write one report: of the run, or a comparison of several or of a parent's points."""
+    folders: list[Path] = []
+    for run in runs:
+        folders += [part.folder.path for part in run.parts()]
+    if len(folders) == 1:
+        return write_run_report(folders[0])
+    return write_comparison(folders, runs[0].folder.path / "comparison.html")
 
 
 def write_run_report(folder: Path) -> Path:

@@ -23,13 +23,24 @@ from podwright.pilot.protocol import (
     whole_number,
 )
 from podwright.runs import fields
-from podwright.runs.events import Event, Gap, Sample, Submitted, parse_event, parse_sample
+from podwright.runs.events import (
+    Event,
+    Gap,
+    PilotStarted,
+    RankStarted,
+    Sample,
+    SoftwareFound,
+    Submitted,
+    parse_event,
+    parse_sample,
+)
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
 from podwright.spec.problems import Refusal, refuse
 
 Row = TypeVar("Row")
+SOFTWARE = ("python", "torch", "cuda", "nccl", "cudnn")
 Kind = TypeVar("Kind", bound=Event)
 
 POD_FILE = Path("spec", "pod.yaml")
@@ -119,6 +130,21 @@ class RunFolder:
     def events(self) -> Iterator[Event]:
         """Yield everything anybody wrote, pilots first."""
         return self.event_tail().rows()
+
+    def rank_processes(self, node: int) -> dict[int, int]:
+        """Return the processes of a node's ranks in the last attempt, by rank, as the node numbers them."""
+        started = [event for event in self.events_of(RankStarted) if event.node == node and event.pid is not None]
+        last = max((event.epoch for event in started if event.epoch is not None), default=None)
+        return {event.rank: event.pid for event in started if event.pid is not None and event.epoch == last}
+
+    def versions(self) -> dict[int, dict[str, str]]:
+        """Return by node what its ranks started with and the driver below them, by name."""
+        versions: dict[int, dict[str, str]] = {}
+        for event in self.events_of(PilotStarted, SoftwareFound):
+            names = ("driver",) if isinstance(event, PilotStarted) else SOFTWARE
+            found = {name: getattr(event, name) for name in names if getattr(event, name)}
+            versions.setdefault(event.node, {}).update(found)
+        return dict(sorted(versions.items()))
 
     def events_of(self, *kinds: type[Kind]) -> list[Kind]:
         """Return the events of these kinds, pilots' first."""

@@ -42,18 +42,6 @@ if TYPE_CHECKING:
         workload_json,
     )
 
-_HOMES = {
-    "hardware": "ComputeFabric Fabrics Gpus ManagementFabric Nic NodeModel NumaNode StorageFabric StorageModel"
-    " SwitchModel library node_model",
-    "loader": "KINDS load load_pod load_workload schema",
-    "pod": "Costs KubernetesScheduler NodeGroup Pod Racks SlurmScheduler Storage",
-    "workload": "Build Goal KubernetesOptions Resources SlurmOptions Workload points workload_json",
-    "hostlist": "expand_hosts fold_hosts",
-    "placeholders": "fill names_in",
-    "problems": "Problem Refusal refuse",
-    "quantity": "duration_s size_bytes",
-}
-
 __all__ = [
     "KINDS",
     "Build",
@@ -97,7 +85,7 @@ __all__ = [
     "size_bytes",
     "workload_json",
 ]
-__getattr__ = late_names(__name__, _HOMES)
+__getattr__ = late_names(__name__, __file__)
 
 
 def __dir__() -> list[str]:

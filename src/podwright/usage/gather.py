@@ -6,8 +6,8 @@ import getpass
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
@@ -18,6 +18,7 @@ from podwright.launch.session import Session
 from podwright.pilot.protocol import whole_number
 from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.parquet import Unreadable
+from podwright.runs.record import iso
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
@@ -68,6 +69,19 @@ class TargetQueue:
         """Return the number of GPUs that nobody holds, on nodes that take jobs."""
         return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` and an API have it; times are ISO 8601."""
+        jobs = []
+        for job in self.jobs:
+            jobs.append(asdict(job) | {"starts_at": iso(job.starts_at), "ends_at": iso(job.ends_at)})
+        return {
+            "target": self.target,
+            "error": self.away or None,
+            "partitions": [asdict(partition) for partition in self.partitions],
+            "nodes_away": [{"node": node.node, "why": node.why} for node in self.nodes if node.state == "away"],
+            "jobs": jobs,
+        }
+
 
 @dataclass(frozen=True)
 class TargetWaste:
@@ -78,6 +92,24 @@ class TargetWaste:
     accounting: bool = False
     price: Price | None = None
     away: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` and an API have it; times are ISO 8601."""
+        waste, price, gpu_hour = self.waste, None, None
+        if waste is None:
+            return {"target": self.target, "error": self.away}
+        if self.price is not None:
+            gpu_hour = self.price.per_gpu_hour
+            price = {"gpu_hour": gpu_hour, "currency": self.price.currency, "origin": self.price.origin}
+        return {
+            "target": self.target,
+            "error": None,
+            "since": iso(waste.since),
+            "until": iso(waste.until),
+            "accounting": self.accounting,
+            "price": price,
+            **waste.as_json(gpu_hour),
+        }
 
 
 LOCAL = UsageTarget("local", frozenset({"local", "local-frames"}))

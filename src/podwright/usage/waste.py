@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from podwright.engines.usage import Allocation
 from podwright.pilot.metrics import is_of
@@ -28,6 +29,12 @@ class Use:
     def __add__(self, other: Use) -> Use:
         return Use(self.held + other.held, self.idle + other.idle, self.unmeasured + other.unmeasured)
 
+    def as_json(self, gpu_hour: float | None) -> dict[str, float | None]:
+        """Return it as `--json` has it, with the cost of what was idle where a GPU hour has a price."""
+        cost = None if gpu_hour is None else self.idle * gpu_hour
+        hours = {"gpu_hours": self.held, "idle_gpu_hours": self.idle, "unmeasured_gpu_hours": self.unmeasured}
+        return {**hours, "idle_cost": cost}
+
 
 @dataclass(frozen=True)
 class JobUse:
@@ -41,6 +48,11 @@ class JobUse:
     gpus: int
     gpus_asked: int
     use: Use
+
+    def as_json(self, gpu_hour: float | None) -> dict[str, Any]:
+        """Return it as `--json` has it."""
+        names = {"job": self.job, "run": self.run, "name": self.name, "user": self.user, "nodes": self.nodes}
+        return {**names, "gpus": self.gpus, "gpus_asked": self.gpus_asked, **self.use.as_json(gpu_hour)}
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,17 @@ class Waste:
     backfill_gpu_h: float | None
     limit_share: float | None
     """The share of their time limits that jobs used; short limits are what backfill needs."""
+
+    def as_json(self, gpu_hour: float | None) -> dict[str, Any]:
+        """Return the sums as `--json` has them."""
+        return {
+            **self.total.as_json(gpu_hour),
+            "users": [{"user": user, **use.as_json(gpu_hour)} for user, use in self.users.items()],
+            "runs": [job.as_json(gpu_hour) for job in self.jobs],
+            "whole_nodes": [job.as_json(gpu_hour) for job in self.whole_nodes],
+            "backfill_gpu_hours": self.backfill_gpu_h,
+            "time_limit_used": self.limit_share,
+        }
 
 
 def sum_up(

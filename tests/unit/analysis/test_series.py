@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.analysis import series
-from podwright.report import Track
+from podwright.analysis.data import Track
 
 VALUES = st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300)
 

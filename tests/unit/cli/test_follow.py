@@ -17,7 +17,8 @@ from podwright.cli.commands.run.wait import wait_for
 from podwright.cli.terminal import follow, live
 from podwright.cli.terminal.program import ProgramOutput
 from podwright.cli.terminal.progress import Progress
-from podwright.runs import LogLine
+from podwright.launch import RunRecords, Session
+from podwright.runs import Home, LogLine
 from podwright.runs.record import Asked, Record
 from podwright.spec.problems import refuse
 from tests.paths import CASES as ALL_CASES
@@ -52,8 +53,8 @@ class Scripted:
     def points(self) -> list[Scripted]:
         return self.children
 
-    def records(self) -> tuple[Record, list[Record]]:
-        return self.record(), [child.record() for child in self.children]
+    def records(self) -> RunRecords:
+        return RunRecords(self.record(), [child.record() for child in self.children])
 
     def watch(self, patient: bool) -> Iterator[Any]:
         for state, events in self.script:
@@ -188,14 +189,16 @@ def test_points_are_counted_and_each_end_is_told(golden: Golden, capsys: pytest.
         for number, (state, given) in enumerate(ends)
     ]
     follow.introduce(parent, 3)
-    record, points = followed(parent)
-    document = follow.document_of(record, points)
+    records = followed(parent)
+    document = records.as_json()
     assert [point["id"] for point in document["points"]] == ["sweep-0", "sweep-1", "sweep-2"]
-    assert follow.codes_of(record, points) == [0, 1, 0]
+    assert follow.codes_of(records) == [0, 1, 0]
     golden(CASES / "points.txt", capsys.readouterr().err)
 
 
-def test_an_unreachable_target_does_not_hold_the_other_runs_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreachable_target_does_not_hold_the_other_runs_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Unreachable(Scripted):
         def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
             raise refuse("cannot be reached", field="adas", exit_code=3)
@@ -205,7 +208,7 @@ def test_an_unreachable_target_does_not_hold_the_other_runs_back(capsys: pytest.
             return self.record()
 
     runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]
-    assert wait_for(runs, None, as_json=True) == 3
+    assert wait_for(Session(Home(tmp_path)), runs, None, as_json=True) == 3
     captured = capsys.readouterr()
     assert captured.err == "adas: cannot be reached\nfailed    b-2 rank 0 exited with 1\n"
     assert [document["state"] for document in json.loads(captured.out)] == [None, "failed"]
@@ -218,9 +221,9 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 
 def test_codes_of_a_run_that_has_not_ended() -> None:
-    record = Scripted([("running", [])]).record()
-    assert follow.codes_of(record, []) == [0]
-    assert follow.codes_of(record, [], unfinished=1) == [1]
+    records = RunRecords(Scripted([("running", [])]).record(), [])
+    assert follow.codes_of(records) == [0]
+    assert follow.codes_of(records, unfinished=1) == [1]
 
 
 def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from podwright.cli.commands.look import queue
 from podwright.cli.main import main
 from podwright.engines.slurm.usage import parse_jobs, parse_nodes
 from podwright.engines.usage import QueuedJob, partitions
-from podwright.usage.documents import queue_document
 from podwright.usage.gather import TargetQueue
 from tests.paths import CASES as ALL_CASES
 
@@ -39,14 +38,14 @@ def test_the_page_of_a_cluster(case: str, golden: Golden) -> None:
 
 
 def test_the_document_of_a_cluster(golden: Golden) -> None:
-    text = json.dumps(queue_document(recorded("odd")), indent=1) + "\n"
+    text = json.dumps(recorded("odd").as_json(), indent=1) + "\n"
     golden(CASES / "odd" / "expected" / "queue.json", text)
 
 
 def test_a_cluster_that_is_away() -> None:
     away = TargetQueue("adas", away="login1: it cannot be reached: no route")
     assert list(queue.page(away, 0.0, 80)) == ["adas: login1: it cannot be reached: no route"]
-    assert queue_document(away)["error"] == "login1: it cannot be reached: no route"
+    assert away.as_json()["error"] == "login1: it cannot be reached: no route"
 
 
 def test_a_cluster_of_which_only_a_part_may_be_seen() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from podwright import launch, spec
-from podwright.cli.commands.run.shell import node_beside, rank_processes
+from podwright.cli.commands.run.shell import node_beside
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures import strangers
@@ -73,7 +73,7 @@ def test_a_shell_stands_in_the_code_of_the_run(home: Home, tmp_path: Path) -> No
     command = [PODWRIGHT, "shell", run.id, "--node", run.record().hosts[1]]
     shown = typed(command, 'echo "at $PODWRIGHT_RUN ${PODWRIGHT_SCRATCH##*/}"', environment)
     assert f"at {run.id} n1" in shown
-    assert f"ranks     rank 1 is process {rank_processes(run.folder, 1)[1]}\r\n" in shown
+    assert f"ranks     rank 1 is process {run.folder.rank_processes(1)[1]}\r\n" in shown
 
 
 SLOW = """
@@ -89,7 +89,7 @@ def test_py_spy_says_where_a_slow_rank_is_and_the_rank_goes_on(home: Home, tmp_p
     (tmp_path / "slow.py").write_text(SLOW)
     run = until_running(started(home, tmp_path, code=".", command=[sys.executable, "slow.py"]))
     py_spy = strangers.environment("strangers").with_name("py-spy")
-    command = [str(py_spy), "dump", "--pid", str(rank_processes(run.folder, 0)[0])]
+    command = [str(py_spy), "dump", "--pid", str(run.folder.rank_processes(0)[0])]
 
     def dumped() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout

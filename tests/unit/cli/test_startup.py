@@ -8,9 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import podwright.cli
+import pytest
 
-HEAVY = ("typer", "rich", "pydantic", "yaml", "podwright.launch", "podwright.runs", "podwright.report")
+import podwright.cli
+from scripts.tree import doors
+
+HEAVY = (
+    *("typer", "rich", "pydantic", "yaml"),
+    *("podwright.launch.session", "podwright.runs.store", "podwright.runs.record", "podwright.report.write"),
+)
+BENEATH_ALL = {"podwright.pilot", "podwright.spec", "podwright.spec.late"}
 PROBE = "import sys; from podwright.cli.main import main; main({args!r}); print(*sorted(sys.modules), file=sys.stderr)"
 
 
@@ -30,14 +37,14 @@ def test_help_of_a_command_imports_only_the_command_line_library() -> None:
     assert imported_by("run", "--help").intersection(HEAVY) == {"typer"}
 
 
-def test_top_of_each_file_imports_only_the_standard_library_typer_and_this_folder() -> None:
-    allowed = {*sys.stdlib_module_names, "typer", "podwright.cli"}
+def test_top_of_each_file_imports_only_the_standard_library_typer_and_what_is_quick() -> None:
+    allowed = {*sys.stdlib_module_names, "typer", "podwright.__version__", *doors.QUICK} - {"podwright"}
     found = {
         f"{path.name}: {name}"
         for path in Path(podwright.cli.__file__).parent.glob("*.py")
         for node in ast.parse(path.read_text()).body
         for name in _names(node)
-        if name.split(".")[0] not in allowed and not name.startswith("podwright.cli")
+        if not {name, name.split(".")[0]} & allowed and not name.startswith("podwright.cli")
     }
     assert found == set()
 
@@ -45,7 +52,30 @@ def test_top_of_each_file_imports_only_the_standard_library_typer_and_this_folde
 def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    if node.module == "podwright":
+        return [f"podwright.{alias.name}" for alias in node.names]
+    return [node.module or ""]
+
+
+def loaded_by(*modules: str) -> set[str]:
+    """What an interpreter has that imported these modules, beyond what it had before."""
+    code = f"import sys; before = set(sys.modules); import {', '.join(modules)}"
+    code += "; print(*(set(sys.modules) - before))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ended.stdout.split())
+
+
+@pytest.mark.parametrize("door", sorted({*doors.DOORS, "podwright.runs", "podwright.spec"}))
+def test_a_door_loads_nothing_that_is_behind_it(door: str) -> None:
+    assert {name for name in loaded_by(door) if name.startswith("podwright.")} <= {door, *BENEATH_ALL}
+
+
+def test_what_commands_import_at_their_top_loads_no_library() -> None:
+    loaded = {name.split(".")[0] for name in loaded_by(*sorted(doors.QUICK))} - {"podwright", "_distutils_hack"}
+    assert loaded <= set(sys.stdlib_module_names)
+    assert loaded.isdisjoint({"sqlite3", "asyncio", "socket", "ssl", "http", "subprocess", "hashlib"})
 
 
 def test_ps_reads_no_yaml_and_draws_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from podwright.cli.commands.look import waste
 from podwright.cli.main import main
 from podwright.costs.ownership import Price
 from podwright.engines.slurm.usage import parse_past
-from podwright.usage.documents import waste_document
 from podwright.usage.gather import TargetWaste
 from podwright.usage.waste import sum_up
 from tests.paths import CASES as ALL_CASES
@@ -40,7 +39,7 @@ def test_the_page_of_a_cluster(case: str, price: Price | None, golden: Golden) -
 
 
 def test_the_document_of_a_cluster(golden: Golden) -> None:
-    text = json.dumps(waste_document(recorded("odd", PRICE)), indent=1) + "\n"
+    text = json.dumps(recorded("odd", PRICE).as_json(), indent=1) + "\n"
     golden(CASES / "odd" / "expected" / "waste.json", text)
 
 
@@ -49,7 +48,7 @@ def test_long_lists_are_cut_and_say_so() -> None:
     many = [replace(one, job=str(number)) for number in range(14)]
     found = TargetWaste("adas", sum_up(many, {}, 8, NOW["odd"] - 86400, NOW["odd"]), True, None)
     assert "and 4 more" in list(waste.page(found, "1d", 80))
-    assert len(waste_document(found)["runs"]) == 14
+    assert len(found.as_json()["runs"]) == 14
 
 
 def test_nothing_and_away() -> None:
@@ -69,7 +68,7 @@ def test_nothing_and_away() -> None:
         waste.verdict(unknown.waste, unknown.price, "1h")
         == "1120 GPU hours were held, none of which is known to be idle"
     )
-    assert waste_document(TargetWaste("adas", away="no route")) == {"target": "adas", "error": "no route"}
+    assert TargetWaste("adas", away="no route").as_json() == {"target": "adas", "error": "no route"}
 
 
 def test_a_time_without_a_unit_is_refused(

@@ -51,8 +51,9 @@ def test_told_values_come_first_then_event_files_then_guesses(ended: podwright.R
 
 def test_show_says_where_they_come_from(ended: podwright.Run) -> None:
     from podwright.cli.commands.look.show_folder import happened
+    from podwright.launch import overview_of
 
-    facts = dict(happened(ended.folder, [], is_explained=False))
+    facts = dict(happened(overview_of(ended)))
     read = facts["read"].splitlines()
     assert read[-1] == "loss, val_f1: from event files of TensorBoard"
     assert "loss" not in read[0]

@@ -12,7 +12,7 @@ import pytest
 from podwright.clients.ssh import reach_to
 from podwright.engines.slurm.upload import clear_part
 from podwright.launch import Session, recent
-from podwright.launch.prune import Left, old_runs, prunable_checkpoints, prunable_runs, prune
+from podwright.launch.prune import Left, old_runs, prunable_checkpoints, prunable_runs, prune_runs
 from podwright.runs import Home, RunFolder
 from podwright.spec.problems import refuse
 from tests.fixtures.bad_runs import add_run, bad_home, call
@@ -76,7 +76,7 @@ class AwayEngine(FakeEngine):
 
 def test_a_run_that_cannot_be_reached_is_left_and_named(bad_home: Home, old: list[str]) -> None:
     session = Session(bad_home, engines={"local": AwayEngine})
-    pruned = prune(session, prunable_runs(session, old_runs(recent(session, None), 30 * DAY_S)))
+    pruned = prune_runs(session, prunable_runs(session, old_runs(recent(session, None), 30 * DAY_S)))
     assert (pruned.runs, pruned.size_bytes) == ((), 0)
     assert pruned.left == tuple(Left(run_id, "the cluster is away", True) for run_id in old)
     assert there(bad_home) == old
@@ -119,7 +119,7 @@ def test_checkpoints_on_a_cluster_go_too(bad_home: Home, old: list[str], tmp_pat
     assert list(planned.sizes) == old
     assert planned.sizes["old-2222"] > 50_000 > planned.sizes["old-3333"]
     assert (root / "old-2222" / "checkpoints").is_dir(), "it was only planned"
-    pruned = prune(session, planned)
+    pruned = prune_runs(session, planned)
     assert (pruned.runs, pruned.left) == (tuple(old), ())
     assert not (root / "old-2222" / "checkpoints").exists()
     assert (root / "old-2222").is_dir()
@@ -135,7 +135,7 @@ def test_a_link_on_the_cluster_leads_to_nobodys_checkpoints(
     (root / link).parent.mkdir(exist_ok=True)
     (root / link).symlink_to(root / "good-2222" / link.partition("/")[2])
     session = Session(bad_home, engines={"local": lambda: FarEngine(root)})
-    prune(session, prunable_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S)))
+    prune_runs(session, prunable_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S)))
     assert (root / "good-2222" / "checkpoints" / "step-1.pt").exists()
 
 
@@ -149,6 +149,6 @@ class AwayCheckpoints(FakeEngine):
 def test_a_run_whose_checkpoints_cannot_be_reached_keeps_all_of_them(bad_home: Home, old: list[str]) -> None:
     session = Session(bad_home, engines={"local": AwayCheckpoints})
     planned = prunable_checkpoints(session, old_runs(recent(session, None), 30 * DAY_S))
-    pruned = prune(session, planned)
+    pruned = prune_runs(session, planned)
     assert (pruned.runs, pruned.left) == ((), tuple(Left(run_id, "the cluster is away", True) for run_id in old))
     assert (bad_home.runs / "old-2222" / "checkpoints").is_dir()

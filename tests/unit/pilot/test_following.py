@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from podwright.pilot.data.node_data import NodeData
-from podwright.pilot.life import links
 from podwright.pilot.life.roles import Following
 from podwright.pilot.protocol import EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED
+from podwright.pilot.ranks.memory_limit import RankMemory
 from podwright.pilot.ranks.node_ranks import RankFailure
+from podwright.pilot.system import links
 from podwright.pilot.system.loop import Loop
-from podwright.pilot.system.node_index import NodePlace
+from podwright.pilot.system.node_identity import NodeIdentity
 from tests.unit.pilot.made import ORDER
 
 ALONE = ("alone", {"why": "the leader on leader is gone; another is waited for"})
@@ -57,7 +58,7 @@ class FakeNode:
 
     def __init__(self) -> None:
         self.order = ORDER._replace(silence_s=30.0, join_timeout_s=600.0)
-        self.place = NodePlace(1, 0, "leader", "host1", "job")
+        self.identity = NodeIdentity(1, 0, "leader", "host1", "job")
         self.token, self.loop, self.epoch = b"", QuietLoop(), (0, 0)
         self.ranks, self.running, self.signalled, self.exit_code = self, True, None, None
         self.events: list[tuple[str, dict[str, Any]]] = []
@@ -206,14 +207,14 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
 
     node = Node.__new__(Node)
     node._data = NodeData(ORDER, None, None, None)  # type: ignore[arg-type]
-    node._told, node._stopping, node._ready_sent = {"changed": True}, False, 0
-    node._memory = None
+    node._news, node._stopping, node._ready_sent = {"changed": True}, False, 0
     node.ranks = FakeNode()  # type: ignore[assignment]
     node.ranks.failure, node.ranks.reported, node.ranks.done = (
         RankFailure(1, 7, None, 2.0, "exited with 7", []),
         2,
         False,
     )
+    node._memory = RankMemory(ORDER, 1, node.ranks, node.ranks.say)
     told: list[list[str]] = []
     for _ in range(2):
         role = FakeLink()

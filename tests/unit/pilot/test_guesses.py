@@ -83,7 +83,7 @@ def test_a_guess_waits_for_its_name_to_come_again() -> None:
 def test_what_waits_is_dropped_when_the_name_is_told() -> None:
     recogniser = Recogniser({}, guesses=True)
     recogniser.read(0, b"rank 0 starts at step 4")
-    recogniser.note_told(0, {"step": 5})
+    recogniser.note_reported(0, {"step": 5})
     assert recogniser.read(0, b"rank 0 starts at step 5") == []
     assert recogniser.rest(0) == []
 
@@ -91,7 +91,7 @@ def test_what_waits_is_dropped_when_the_name_is_told() -> None:
 def test_told_names_come_first() -> None:
     recogniser = confirmed(b"loss", b"acc")
     assert recogniser.read(0, b"loss=1 acc=0.5") == [LineValues({"loss": 1.0, "acc": 0.5}, {"loss", "acc"})]
-    recogniser.note_told(0, {"loss": 0.25})
+    recogniser.note_reported(0, {"loss": 0.25})
     assert recogniser.read(0, b"loss=1 acc=0.5") == [LineValues({"acc": 0.5}, {"acc"})]
     assert recogniser.read(0, b"loss=1") == []
 

@@ -101,7 +101,7 @@ def test_whatever_the_error_lines_wait_and_what_is_given_up_is_told(
 FULL_THEN_FREE = """
 import resource, sys
 from podwright.pilot.system import journal
-journal.KEPT_EVENTS = int(sys.argv[2])
+journal.MAX_WAITING_EVENTS = int(sys.argv[2])
 events = journal.Journal(sys.argv[1], 0, journal.Clock())
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (400, hard))

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.life import links
-from podwright.pilot.life.links import Broken, Greeting, Link, connect
 from podwright.pilot.protocol import join_ports
-from podwright.pilot.system.listener import HELLO_S, Door
+from podwright.pilot.system import links
+from podwright.pilot.system.links import Broken, Greeting, Link, connect
+from podwright.pilot.system.listener import HELLO_S, Listener
 from podwright.pilot.system.loop import Loop
 from tests.contract.sites import until
 
@@ -43,7 +43,7 @@ class Leader:
         self.facts: list[dict[str, Any]] = []
         self.refused: list[str] = []
         self.loop = DoorLoop()
-        self._door = Door(self.loop, "join", listener, lambda: 1, self._greet)
+        self._door = Listener(self.loop, "join", listener, lambda: 1, self._greet)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

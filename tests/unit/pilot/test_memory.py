@@ -91,14 +91,14 @@ V2 = ("0::/user/session\n", "30 1 0:1 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n
 
 def test_in_version_1_a_group_goes_below_our_own(tmp_path: Path) -> None:
     top = machine(tmp_path, 1, *V1)
-    assert cgroup.places("memory", str(tmp_path)) == [(1, str(top / "user" / "session"))]
+    assert cgroup.parents_of_own("memory", str(tmp_path)) == [(1, str(top / "user" / "session"))]
 
 
 def test_in_version_2_it_goes_beside_it_where_memory_is_given(tmp_path: Path) -> None:
     top = machine(tmp_path, 2, *V2)
-    assert cgroup.places("memory", str(tmp_path)) == []
+    assert cgroup.parents_of_own("memory", str(tmp_path)) == []
     (top / "user" / "cgroup.subtree_control").write_text("cpu memory pids\n")
-    assert cgroup.places("memory", str(tmp_path)) == [(2, str(top / "user"))]
+    assert cgroup.parents_of_own("memory", str(tmp_path)) == [(2, str(top / "user"))]
 
 
 def test_a_folder_that_is_no_group_is_left_as_it_was(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from podwright.pilot.masking import Masker
 from podwright.pilot.protocol import RANK_NAMES
 from podwright.pilot.ranks.logs import NodeLog
 from podwright.pilot.ranks.node_ranks import Ranks
-from podwright.pilot.ranks.rank_number import OWN_RANK
 from podwright.pilot.ranks.shim import RankOrder
+from podwright.pilot.ranks.shim_protocol import OWN_RANK
 from podwright.pilot.system.loop import Loop
 from tests.unit.pilot.made import ORDER
 
@@ -60,9 +60,9 @@ class Attempt:
         return RankOrder(data) if data else None
 
     def close(self) -> None:
-        assert self.ranks._door is not None
+        assert self.ranks._listener is not None
         self.ranks.finish()
-        self.ranks._door.close()
+        self.ranks._listener.close()
         self.log.close()
         for sock in self.outside:
             sock.close()
@@ -168,6 +168,6 @@ def test_a_rank_for_which_there_are_no_files_is_refused(attempt: Attempt, no_fil
 
 def test_a_launcher_for_which_there_are_no_files_is_a_failure(attempt: Attempt, no_files: Callable[[], None]) -> None:
     no_files()
-    attempt.ranks._spawn(["true"], {}, "/")
+    attempt.ranks._launch(["true"], {}, "/")
     assert attempt.ranks.failure is not None
     assert attempt.ranks.failure.why == "the launcher cannot be started: Too many open files"

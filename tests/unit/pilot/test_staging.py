@@ -16,7 +16,7 @@ import pytest
 from podwright.pilot.data.cache import SEALED_NS, STALE_S, Cache
 from podwright.pilot.data.manifest import StagedInput
 from podwright.pilot.data.peers import PeerAddress, PeerServer
-from podwright.pilot.data.staging import StagePlace, Stager
+from podwright.pilot.data.staging import Stager, StagingIdentity
 from podwright.pilot.system.loop import Loop
 from tests.fixtures.counted import CountedServer, counted
 
@@ -31,10 +31,10 @@ class StagingNode:
         self.number, self.cache, self.run = number, cache, run
         self.answers: list[str | None] = []
         self.answered = threading.Event()
-        place = StagePlace(run, number, nodes, f"n{number}.r0")
-        self.stager = Stager(place, lambda: [StagedInput("frames", {}, rows)], cache, TOKEN, {}, self._done)
+        identity = StagingIdentity(run, number, nodes, f"n{number}.r0")
+        self.stager = Stager(identity, lambda: [StagedInput("frames", {}, rows)], cache, TOKEN, {}, self._done)
         self.loop = Loop()
-        self.server = PeerServer(self.loop, "127.0.0.1", TOKEN, f"i{number}", nodes, self.stager)
+        self.server = PeerServer(self.loop, "127.0.0.1", TOKEN, f"i{number}", nodes, self.stager.shelf)
         self._over = False
         self._thread = threading.Thread(target=self._turn, daemon=True)
         self._thread.start()
@@ -205,7 +205,7 @@ def test_what_is_not_what_was_chosen_is_not_kept(server: CountedServer, start: S
 
 def test_a_stranger_is_not_served(server: CountedServer, start: Start) -> None:
     from podwright.pilot.data.peers import Peer
-    from podwright.pilot.life.links import Broken
+    from podwright.pilot.system.links import Broken
 
     (node,) = start(1, rows_of(server))
     assert stage([node]) == [None]

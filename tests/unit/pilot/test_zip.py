@@ -16,7 +16,7 @@ from podwright.engines.payload import pilot_zip
 from podwright.pilot import __version__
 from podwright.pilot.main import USAGE
 from podwright.pilot.protocol import EXIT_FAILED, RANK_NAMES, Order, rows_of
-from podwright.pilot.ranks.rank_number import OWN_RANK
+from podwright.pilot.ranks.shim_protocol import OWN_RANK
 from tests.paths import ROOT
 from tests.unit.pilot.made import ORDER
 from tests.unit.pilot_sensors.test_oldest_python import oldest_python

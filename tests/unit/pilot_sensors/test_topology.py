@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.ranks.topology import binding, cpu_list, discover, merged, nic_env, places, rdma_report
+from podwright.pilot.ranks.topology import bind_ranks, binding, cpu_list, discover, merged, nic_env, rdma_report
 
 # DGX A100: two sockets of four NUMA nodes with 16 cores of two threads; GPU pairs on nodes 3, 1, 7, 5.
 PAIR_NODES = (3, 1, 7, 5)
@@ -142,7 +142,7 @@ def test_cards_are_named_for_nccl_and_ucx():
 
 
 def test_places_of_this_machine():
-    (place,) = places(None, [], 1, rdma=False)
+    (place,) = bind_ranks(None, [], 1, rdma=False)
     assert place["cores"] == sorted(os.sched_getaffinity(0))
     assert place["env"] == {}
     assert place.keys() == {"cores", "gpu", "numa", "nics", "env"}

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.report import ReportData, gather
+from podwright.analysis.data import ReportData
+from podwright.reading.run_data import gather
 from tests.fixtures.run_folder import START, Shape, write_run
 
 SHAPES = {

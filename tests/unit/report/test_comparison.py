@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from podwright.report import ReportData, gather, render_comparison
+from podwright.analysis.data import ReportData
+from podwright.reading.run_data import gather
+from podwright.report import render_comparison
 from tests.unit.report.test_page import Reader
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded"

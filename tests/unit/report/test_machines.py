@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Mapping
 from typing import Any
 
-from podwright.analysis.data import Track
+from podwright.analysis.data import ReportData, Track
 from podwright.analysis.ranks import story_of
-from podwright.report import ReportData, render_run
+from podwright.report import render_run
 from podwright.report.charts import charts_of
 from podwright.report.verdict import figures_of
 

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.analysis.data import in_order
-from podwright.report import ReportData, gather, render_comparison, render_run, write_comparison, write_run_report
+from podwright.analysis.data import ReportData, in_order
+from podwright.reading.run_data import gather
+from podwright.report import render_comparison, render_run, write_comparison, write_run_report
 from tests.fixtures.hostile import NO_PLAIN_FILES, TOO_LARGE
 from tests.fixtures.run_folder import START, Shape, write_run
 from tests.unit.runs.made import parsed

@@ -6,9 +6,9 @@ import pytest
 
 from podwright.analysis.classes import class_bars, in_use, matrix_rows, most_mixed
 from podwright.analysis.curves import curves_of, thin
+from podwright.analysis.data import Confusion, ReportData
 from podwright.analysis.ranks import story_of
 from podwright.analysis.reported import MAX_POINTS, CurvePoint, ToldTrack, summed_up
-from podwright.report import Confusion, ReportData
 from podwright.report.facts import environment, recipe
 from podwright.report.timeline import lanes_of
 from podwright.runs.events import ResultTold

@@ -9,7 +9,8 @@ import pytest
 
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
-from podwright.report import gather, render_run
+from podwright.reading.run_data import gather
+from podwright.report import render_run
 from podwright.report.profile import short_name
 from podwright.report.verdict import figures_of
 from tests.fixtures.run_folder import Shape, write_run

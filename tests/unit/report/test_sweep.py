@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podwright.report import ReportData, render_comparison
+from podwright.analysis.data import ReportData
+from podwright.report import render_comparison
 from tests.unit.report.test_page import HOSTILE, Reader
 
 GOAL = {"metric": "mean_iou", "at_least": 0.6}

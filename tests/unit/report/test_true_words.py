@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from podwright.cli.terminal import verdict
-from podwright.report import gather, render_run
+from podwright.reading.run_data import gather
+from podwright.report import render_run
 from podwright.runs import Fold, Record, RunFolder
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded"

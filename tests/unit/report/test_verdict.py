@@ -2,8 +2,8 @@
 
 import pytest
 
+from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
-from podwright.report import ReportData
 from podwright.report.verdict import figures_of, verdict_of
 
 SENTENCES = {

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from scripts import check_tree
-from scripts.tree import density, docstrings, imports, rules, sizes, suite, texts, twins
+from scripts.tree import density, docstrings, doors, imports, rules, sizes, suite, texts, twins
 from scripts.tree.sources import Finding, Source
 
 Find = Callable[[Sequence[Source]], Iterable[Finding]]
@@ -363,12 +363,68 @@ def test_an_engine_imports_no_other_engine() -> None:
 
 
 def test_the_cli_imports_at_the_top_only_what_loads_quickly() -> None:
-    quick = "import os\nimport typer\nfrom podwright.cli import b\ndef f():\n    import rich\n"
-    slow = "from podwright import launch\n"
-    assert places(imports.cli_top_imports, {CLI: quick, "src/podwright/spec/a.py": "import pydantic\n"}) == []
-    assert places(imports.cli_top_imports, {CLI: slow}) == [
-        f"{CLI}:1: imports podwright.launch at the top: import it in the function that needs it"
+    quick = "import os\nimport typer\nfrom podwright import launch, __version__\nfrom podwright.cli import b\n"
+    quick += (
+        "from podwright.spec.problems import refuse\nfrom podwright.theme import words\ndef f():\n    import rich\n"
+    )
+    slow = "from podwright import engines\nfrom podwright.launch.run import Run\nimport rich.console\n"
+    assert places(doors.cli_top_imports, {CLI: quick, "src/podwright/spec/a.py": "import pydantic\n"}) == []
+    assert places(doors.cli_top_imports, {CLI: slow}) == [
+        f"{CLI}:{line}: imports {name} at the top: import it in the function that needs it"
+        for line, name in enumerate(("podwright.engines", "podwright.launch.run", "rich.console"), 1)
     ]
+
+
+def test_imports_in_functions_of_the_cli_are_found_once_each() -> None:
+    text = "import os\ndef f():\n    import rich\n    def g():\n        from a import b\n"
+    text += "class C:\n    def h(self):\n        import c\n"
+    assert places(doors.lazy_imports, {CLI: text, A: text}) == [
+        f"{CLI}:3: import rich",
+        f"{CLI}:5: from a import b",
+        f"{CLI}:8: import c",
+    ]
+
+
+def test_a_function_has_at_most_six_parameters_unless_it_is_a_command() -> None:
+    many = "a, b, /, c, *d, e, **f"
+    assert places(doors.many_parameters, {A: f"class C:\n    def f(self, {many}): ...\n"}) == []
+    assert places(doors.many_parameters, {A: f"def pod_up_command(g, h, {many}): ...\n"}) == []
+    assert places(doors.many_parameters, {A: f"def g(h, {many}): ...\n"}) == [
+        f"{A}:1: g has 7 parameters: a noun holds them"
+    ]
+
+
+COMMAND = "src/podwright/cli/commands/run/a.py"
+EFFECTS = (
+    "import time\nimport http.server\ndef f():\n    from threading import Thread\nfrom podwright.clients import ssh\n"
+)
+
+
+def test_a_command_starts_nothing_by_itself() -> None:
+    assert places(doors.command_effects, {COMMAND: EFFECTS, CLI: EFFECTS}) == [
+        f"{COMMAND}:2: imports http.server: what needs it belongs behind a door",
+        f"{COMMAND}:4: imports threading.Thread: what needs it belongs behind a door",
+        f"{COMMAND}:5: imports podwright.clients.ssh: what needs it belongs behind a door",
+    ]
+    assert places(doors.command_effects, {COMMAND: "import http\nfrom podwright.clients import sshd\n"}) == []
+
+
+def test_the_cli_goes_by_the_doors() -> None:
+    bands = ("launch", "launch.run", "spec", "spec.loader", "engines", "cli.b")
+    files = {f"src/podwright/{band.replace('.', '/')}/__init__.py": "" for band in bands}
+    imported = "".join(f"import podwright.{band}\n" for band in bands)
+    assert places(doors.cli_doors, {**files, CLI: imported, A: imported}) == [
+        f"{CLI}:2: imports podwright.launch.run, past the door of its band",
+        f"{CLI}:5: imports podwright.engines, past the door of its band",
+    ]
+
+
+def test_code_lines_are_those_of_programs_and_manifests_without_prose() -> None:
+    text = '"""One.\n\ntwo\n"""\n\n# why\nx = """a\n\nb"""\n'
+    files = {A: text, "programs/a/run.yaml": "# why\na: 1\n\nb: 2\n", TEST: "x = 1\n", "src/a.md": "prose\n"}
+    assert sizes.code_lines(sources(files)) == 2 + 2
+    shown = sizes.code_lines_shown(sources(files))
+    assert shown == "code lines of src, scripts, programs: 4, -63049 against 775c405f7"
 
 
 LONG = rules.Rule("file-lines", "files over 400 lines", sizes.long_files)

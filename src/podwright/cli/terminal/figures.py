@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from podwright.theme import words
+
 NONE = "-"
 """What stands for "no value" in a terminal; pages have an en dash."""
 # What tells how far a run is, and not how good.
@@ -14,8 +16,6 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 def value(item: object) -> str:
     """Return a value that a program gave, numbers with three significant digits."""
-    from podwright.theme import words
-
     return words.value(item)
 
 
@@ -27,22 +27,16 @@ def results(values: Mapping[str, object], limit: int | None = None) -> str:
 
 def duration(seconds: float | None) -> str:
     """Return `2m 11s`, or `-` for what did not happen."""
-    from podwright.theme import words
-
     return words.duration(seconds, NONE)
 
 
 def size(count: float | None) -> str:
     """Return `3.1 GiB`, or `-` for what was not read."""
-    from podwright.theme import words
-
     return words.size(count, NONE)
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return `1 node`, `2 nodes`; a terminal's columns have no commas in them."""
-    from podwright.theme import words
-
     return words.count(number, noun, plural, grouped=False)
 
 
@@ -54,7 +48,7 @@ def seconds_between(start_s: float | None, end_s: float | None, now_s: float | N
 
 
 def share_done(values: Mapping[str, float]) -> float | None:
-    """Return how much of a training is done, 0 to 1, by what it told; steps are finer than epochs."""
+    """Return how much of a training is done, 0 to 1, by what it reported; steps are finer than epochs."""
     for name, total in (("step", "steps"), ("epoch", "epochs")):
         if name in values and values.get(total, 0) > 0:
             return min(1.0, max(0.0, values[name] / values[total]))

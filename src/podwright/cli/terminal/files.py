@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from podwright.spec.problems import refuse
+
 
 @contextmanager
-def in_words(place: Path) -> Iterator[None]:
-    """Tell an error of writing by the file that it is about."""
-    from podwright.spec.problems import refuse
-
+def in_words(target: Path) -> Iterator[None]:
+    """Report an error of writing by the file that it is about."""
     try:
         yield
     except OSError as error:
-        path, why = error.filename or place, (error.strerror or str(error)).lower()
-        raise refuse(f"{path} cannot be written: {why}", hint="name another place") from None
+        path, reason = error.filename or target, (error.strerror or str(error)).lower()
+        raise refuse(f"{path} cannot be written: {reason}", hint="name another place") from None
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write the files anew, and return where each is; what else lies in the folder stays."""
+    """Write the files again, and return where each is; what else lies in the folder stays."""
     paths = [folder / name for name in files]
     with in_words(folder):
         for path, text in zip(paths, files.values(), strict=True):

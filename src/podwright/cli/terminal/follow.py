@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import threading
 import time
@@ -10,8 +11,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from podwright import launch, report
 from podwright.cli.terminal import figures, output, verdict
 from podwright.cli.terminal.live import View, elapsed, foot, picture, view_for
 from podwright.cli.terminal.program import ProgramOutput
@@ -21,7 +23,7 @@ from podwright.cli.terminal.status import Line
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from podwright.launch import Run
+    from podwright.launch import Run, RunRecords
     from podwright.runs import Record
 
     WriteReport = Callable[[list[Run]], Path]
@@ -45,8 +47,8 @@ class Watching:
 RANK_0 = Watching()
 
 
-def follow(run: Run, write: WriteReport, watching: Watching = RANK_0) -> tuple[Record, list[Record]]:
-    """Show a run until it has ended, write its report and say how it ended; return its record and its points'.
+def follow(run: Run, write: WriteReport, watching: Watching = RANK_0) -> RunRecords:
+    """Show a run until it has ended, write its report and say how it ended; return its records.
 
     Ctrl-C ends the following and not the run; the last line then says how to take it up again.
     """
@@ -59,15 +61,15 @@ def follow(run: Run, write: WriteReport, watching: Watching = RANK_0) -> tuple[R
                 _follow_quietly(run, view)
             else:
                 _follow_one(run, view, watching)
-        record, points = run.records()
-        _say_end(run, record, points)
+        records = run.records()
+        _say_end(run, *records)
         _say_report(run, write)
-        if record.state == "succeeded":
+        if records.record.state == "succeeded":
             output.say("next", f"podwright show {run.id}")
     except KeyboardInterrupt:
         say_left([run.id])
         raise
-    return record, points
+    return records
 
 
 def _warm_up() -> None:
@@ -76,23 +78,15 @@ def _warm_up() -> None:
     The thread is no daemon: one that is cut off in the middle of an import may crash the interpreter's end.
     """
     with contextlib.suppress(Exception):
-        import podwright.report  # noqa: F401
         from podwright.runs.seal import prepare
 
         prepare()
+        report.write_report.__name__  # noqa: B018 - a door loads what is behind it when it is asked for it
 
 
-def document_of(record: Record, points: Sequence[Record]) -> dict[str, Any]:
-    """Return the JSON document of a run; a parent has its points in it."""
-    document: dict[str, Any] = record.as_json()
-    if points:
-        document["points"] = [point.as_json() for point in points]
-    return document
-
-
-def codes_of(record: Record, points: Sequence[Record], unfinished: int = 0) -> list[int]:
+def codes_of(records: RunRecords, unfinished: int = 0) -> list[int]:
     """Return the exit codes of a run, or of all points of a parent."""
-    return [verdict.CODES.get(part.state, unfinished) for part in points or [record]]
+    return [verdict.CODES.get(part.state, unfinished) for part in records.points or [records.record]]
 
 
 def say_left(ids: Iterable[str]) -> None:
@@ -157,20 +151,18 @@ def _follow_quietly(run: Run, view: View) -> None:
 
 def _follow_points(parent: Run, view: View) -> None:
     """Follow the points of a matrix or a repeat: a line for each that ends, and a count of all."""
-    from podwright.launch import refuse_silence
-
     ended: set[str] = set()
     while True:
         began = time.monotonic()
-        whole, points = parent.records()
-        refuse_silence(whole)
+        record, points = parent.records()
+        launch.refuse_silence(record)
         for point in points:
             if point.is_final and point.id not in ended:
                 ended.add(point.id)
                 view.say(*_point_line(point))
         if len(ended) == len(points):
             return
-        view.show(partial(points_picture, whole.state, points), _counts(points))
+        view.show(partial(points_picture, record.state, points), _counts(points))
         # Asking about many points takes time; most of it shall be left to them.
         pause_s = 2 * (time.monotonic() - began)
         time.sleep(max(MIN_PAUSE_S, min(pause_s, MAX_PAUSE_S)))
@@ -219,8 +211,6 @@ def held_interrupt() -> Iterator[None]:
 
     A second Ctrl-C is not held back.
     """
-    import signal
-
     pressed: list[int] = []
 
     def hold(number: int, frame: object) -> None:

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from podwright import launch
 from podwright.cli.terminal import figures, output
+from podwright.theme import words
 
 if TYPE_CHECKING:
     from podwright.launch import RunChoice
@@ -18,12 +20,9 @@ LATEST = 20
 
 def list_runs(choice: RunChoice | None = None, limit: int | None = LATEST, as_json: bool = False) -> None:
     """Ask each target once for all its runs and list them, newest last."""
-    from podwright.launch import Session, recent
-    from podwright.launch.run_filter import ANY
-
-    choice = choice or ANY
-    with Session.open() as session:
-        records = recent(session, limit, choice)
+    choice = choice or launch.ANY
+    with launch.Session.open() as session:
+        records = launch.recent(session, limit, choice)
     if as_json:
         return output.print_json([record.as_json() for record in records])
     if not records and not choice.is_any:
@@ -91,8 +90,6 @@ def outcome(record: Record) -> str:
     A sweep has no results of its own; its reason says how many of its points are how far.
     """
     if record.silent_since is not None:
-        from podwright.theme import words
-
         return f"not answered since {words.clock(record.silent_since)}: {record.silent_why}"
     is_well = record.state in ("succeeded", "running") and record.results
     if record.reason and not is_well:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from podwright.pilot.metrics import is_of
+
 HISTORY = 60
 RECENT = 10
 """Readings of a GPU that its use is the mean of: the use at one moment says little."""
@@ -96,8 +98,6 @@ class NodeView:
 
 def of_gpus(values: Mapping[str, float], metric: str) -> dict[str, float]:
     """Return the readings of a metric by GPU."""
-    from podwright.pilot.metrics import is_of
-
     row = f"gpu.N.{metric}"
     return {name.split(".")[1]: value for name, value in values.items() if is_of(name, row)}
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
+
+from podwright.spec.problems import refuse
 
 WORD_WIDTH = 10
 _COLOURS = {
@@ -54,8 +58,6 @@ def _shows_colours(stream: TextIO) -> bool:
 
 def wrapped(text: str, width: int) -> str:
     """Break lines at spaces to fit a width; a word that is longer stays whole, so that it can be copied."""
-    import textwrap
-
     lines = []
     for line in text.splitlines():
         lines += textwrap.wrap(line, max(width, 20), break_long_words=False, break_on_hyphens=False) or [""]
@@ -97,8 +99,6 @@ def foreign_line(text: str, stream: TextIO) -> str:
 
 def json_text(document: Any, indent: int | None = None) -> str:
     """Return JSON in which nothing can steer a terminal: it is data first, but a person may look at it."""
-    import json
-
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
     return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -165,8 +165,6 @@ def width_of(stream: TextIO) -> int | None:
 def confirm_destroying(question: str, yes: bool, answers: TextIO | None = None) -> bool:
     """Ask before something is destroyed; without a terminal nobody can be asked, and only `--yes` answers."""
     if not yes and not (answers or sys.stdin).isatty():
-        from podwright.spec.problems import refuse
-
         raise refuse(f"{question} Nobody can be asked here", hint="say --yes", field="--yes")
     return confirm(question, yes, answers)
 

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from podwright.pilot.protocol import PROGRESS
+from podwright.theme import words
+
 if TYPE_CHECKING:
     from podwright.runs import LogLine
 
@@ -52,8 +55,6 @@ class ProgramOutput:
 
     def take(self, lines: Iterable[LogLine]) -> list[str]:
         """Take what has come; return what is to be shown now."""
-        from podwright.pilot.protocol import PROGRESS
-
         now = self._clock()
         for line in lines:
             if line.rank is None or line.rank not in self._ranks:
@@ -100,8 +101,6 @@ class ProgramOutput:
 
     def _shown(self, shared: SharedLine) -> str:
         """Return the line; where several ranks are wanted, after those that wrote it."""
-        from podwright.theme import words
-
         if len(self._ranks) == 1:
             return shared.text
         return f"[{words.fold(shared.ranks).replace(', ', ',')}] {shared.text}"

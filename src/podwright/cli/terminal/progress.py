@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from podwright import runs
 from podwright.cli.terminal import figures
 from podwright.cli.terminal.machines import GpuView, NodeView
 from podwright.cli.terminal.pace import Pace
+from podwright.pilot.protocol import node_names
 
 if TYPE_CHECKING:
     from podwright.runs import Record
@@ -45,8 +47,7 @@ class Progress:
         return self.nodes.setdefault(number, NodeView(number))
 
     def _event(self, event: Event) -> WordAndText | None:
-        from podwright.runs import events as kinds
-
+        kinds = runs.events
         if isinstance(event, kinds.PilotStarted):
             self.node(event.node).begin(event.host, event.memory_bytes, event.gpus)
         elif isinstance(event, kinds.Joined):
@@ -76,8 +77,6 @@ class Progress:
 
     def label(self, number: int) -> str:
         """Return what a node is called."""
-        from podwright.pilot.protocol import node_names
-
         hosts = {node.number: node.host for node in self.nodes.values()}
         if self.record.hosts:
             hosts = dict(enumerate(self.record.hosts))

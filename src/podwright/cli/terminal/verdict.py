@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.cli.terminal import figures
 from podwright.cli.terminal.progress import goal_text
+from podwright.pilot.protocol import goal_reached
 
 if TYPE_CHECKING:
     from podwright.runs import Record
@@ -74,8 +75,6 @@ def _success(record: Record, goal: Goal | None, took: str) -> str:
     last = record.results.get(metric)
     if last is None:
         return f"{metric} was never reported (goal {wanted}), in {took}"
-    from podwright.pilot.protocol import goal_reached
-
     if goal_reached(goal, last):
         # A value that was told would have met it: this one was guessed from the output, or read from an event file.
         counts = f"meets {wanted} once the program tells it or `results:` names it"

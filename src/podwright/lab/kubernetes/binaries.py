@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from podwright.files.whole import whole_path
@@ -32,6 +33,8 @@ PROGRAMS = (*_KUBERNETES, "kubeadm", "etcd", "coredns", "mpi-operator", "jobset"
 _OLDEST_GO = (1, 26)
 _MAX_JOBS = 8
 _EVERY_S = 15.0
+LOWEST = 19
+"""The niceness of what must not disturb whoever works on this machine."""
 _OWN_MAINS = ("./etcd", "./coredns", "./pause", "./devices")
 _HINT = "install it with `pip install 'podwright[lab]'`, or put Go 1.26 or newer on PATH"
 
@@ -55,7 +58,7 @@ _NEWER_MANIFESTS: _Wanted = {
 
 
 class BuildOutput:
-    """Tells the progress of a build in a line now and then, as a log wants it."""
+    """Reports the progress of a build in a line now and then, as a log wants it."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
@@ -126,12 +129,15 @@ def kept(file: Path) -> dict[str, Path] | None:
     return programs
 
 
-def get(say: Say, progress: Progress) -> dict[str, Path]:
-    """Return every program, and build them first where there is no cache yet."""
+def get(say: Say, progress: Progress, niceness: int = LOWEST) -> dict[str, Path]:
+    """Return every program, and build them first where there is no cache yet.
+
+    A user works meanwhile: that is done at the lowest priority, unless another `niceness` is given.
+    """
     if not cache().is_dir():
         with locked("parts"):
             if not cache().is_dir():
-                build(cache(), say, progress)
+                build(cache(), say, progress, niceness)
     programs = find(os.environ)
     assert programs is not None
     return programs
@@ -144,20 +150,17 @@ def locked(what: str) -> Iterator[None]:
         yield
 
 
-def build(folder: Path, say: Say, progress: Progress) -> None:
+def build(folder: Path, say: Say, progress: Progress, niceness: int = LOWEST) -> None:
     """Build all programs into a folder, which appears only when it is complete."""
-    go = _go()
+    go = GoBuild(_go(), cache_root() / "go", niceness)
     say("build", f"Kubernetes {version()} from source, once: 8 to 20 minutes on 2 cores, 1.5 GB to fetch")
-    own = cache_root() / "go"
     with whole_path(folder) as part:
         (part / "manifests").mkdir(parents=True)
-        _compile(go, SOURCES, part, (*_OWN_MAINS, "tool"), own, progress)
-        _compile(go, _NEWER, part, ("tool",), own, progress)
-        _copy_manifests(go, SOURCES, _MANIFESTS, part / "manifests", own)
-        _copy_manifests(go, _NEWER, _NEWER_MANIFESTS, part / "manifests", own)
-    if own.exists():
-        _run([go, "clean", "-modcache"], SOURCES, own)
-        shutil.rmtree(own)
+        go.compile(SOURCES, part, (*_OWN_MAINS, "tool"), progress)
+        go.compile(_NEWER, part, ("tool",), progress)
+        go.copy_manifests(SOURCES, _MANIFESTS, part / "manifests")
+        go.copy_manifests(_NEWER, _NEWER_MANIFESTS, part / "manifests")
+    go.clean()
 
 
 def _go() -> str:
@@ -171,46 +174,61 @@ def _go() -> str:
     raise refuse("Kubernetes is built with Go, and this machine has none that is new enough", hint=_HINT)
 
 
-def _environment(go: str, own: Path) -> dict[str, str]:
-    """Return Go's environment. Gigabytes of build leftovers stay only where someone works with Go anyway."""
-    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": "0"}
-    if go.startswith(sys.prefix):
-        env |= {"GOCACHE": str(own / "build"), "GOMODCACHE": str(own / "modules")}
-    return env
+@dataclass(frozen=True)
+class GoBuild:
+    """Go, the folder for what it leaves behind, and how far it steps back behind other work."""
 
+    program: str
+    leftovers: Path
+    niceness: int
 
-def _compile(go: str, where: Path, out: Path, what: tuple[str, ...], own: Path, progress: Progress) -> None:
-    """Compile the packages of one module, at the lowest priority, and count what the compiler names."""
-    total = len(_run([go, "list", "-deps", *what], where, own).splitlines())
-    jobs = str(max(1, min(os.cpu_count() or 1, _MAX_JOBS)))
-    names = ["gitVersion", "gitMajor", "gitMinor"]
-    numbers = [version(), *version().lstrip("v").split(".")[:2]]
-    flags = " ".join(f"-X k8s.io/component-base/version.{n}={v}" for n, v in zip(names, numbers, strict=True))
-    command = ["nice", "-n", "19", go, "build", "-v", "-p", jobs, "-buildvcs=false", "-trimpath"]
-    command += ["-ldflags", f"-s -w {flags}", "-o", f"{out}/", *what]
-    with subprocess.Popen(command, cwd=where, env=_environment(go, own), stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None
-        said: list[str] = []
-        for count, line in enumerate(running.stderr, 1):
-            said = [*said[-9:], line]
-            progress(min(count, total), total)
-    if running.returncode:
-        raise refuse("Kubernetes could not be built:\n" + "".join(said), hint="the next `up` goes on where this ended")
-    progress(total, total)
+    def compile(self, sources: Path, out: Path, packages: tuple[str, ...], progress: Progress) -> None:
+        """Compile the packages of one module, and count what the compiler names."""
+        total = len(self.run(sources, "list", "-deps", *packages).splitlines())
+        jobs = str(max(1, min(os.cpu_count() or 1, _MAX_JOBS)))
+        names = ["gitVersion", "gitMajor", "gitMinor"]
+        numbers = [version(), *version().lstrip("v").split(".")[:2]]
+        flags = " ".join(f"-X k8s.io/component-base/version.{n}={v}" for n, v in zip(names, numbers, strict=True))
+        command = ["nice", "-n", str(self.niceness), self.program, "build", "-v", "-p", jobs, "-buildvcs=false"]
+        command += ["-trimpath", "-ldflags", f"-s -w {flags}", "-o", f"{out}/", *packages]
+        env = self._environment()
+        with subprocess.Popen(command, cwd=sources, env=env, stderr=subprocess.PIPE, text=True) as running:
+            assert running.stderr is not None
+            said: list[str] = []
+            for count, line in enumerate(running.stderr, 1):
+                said = [*said[-9:], line]
+                progress(min(count, total), total)
+        if running.returncode:
+            message = "Kubernetes could not be built:\n" + "".join(said)
+            raise refuse(message, hint="the next `up` goes on where this ended")
+        progress(total, total)
 
+    def copy_manifests(self, sources: Path, manifests: _Wanted, to: Path) -> None:
+        """Copy files of the modules that a module pins."""
+        for module, folders in manifests.items():
+            root = Path(json.loads(self.run(sources, "mod", "download", "-json", module))["Dir"])
+            for folder, names in folders.items():
+                for name in names:
+                    (to / name).write_bytes((root / folder / name).read_bytes())
 
-def _copy_manifests(go: str, where: Path, wanted: _Wanted, to: Path, own: Path) -> None:
-    for module, folders in wanted.items():
-        root = Path(json.loads(_run([go, "mod", "download", "-json", module], where, own))["Dir"])
-        for folder, names in folders.items():
-            for name in names:
-                (to / name).write_bytes((root / folder / name).read_bytes())
+    def clean(self) -> None:
+        """Remove what the build left."""
+        if self.leftovers.exists():
+            self.run(SOURCES, "clean", "-modcache")
+            shutil.rmtree(self.leftovers)
 
+    def run(self, sources: Path, *arguments: str) -> str:
+        """Run Go in the folder of a module; return what it printed."""
+        command, env = [self.program, *arguments], self._environment()
+        done = subprocess.run(command, cwd=sources, env=env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed = f"{' '.join(command[:3])} failed: {done.stderr.strip()[-500:]}"
+            raise refuse(failed, hint="is the network reachable?")
+        return done.stdout
 
-def _run(command: list[str], where: Path, own: Path) -> str:
-    done = subprocess.run(
-        command, cwd=where, env=_environment(command[0], own), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise refuse(f"{' '.join(command[:3])} failed: {done.stderr.strip()[-500:]}", hint="is the network reachable?")
-    return done.stdout
+    def _environment(self) -> dict[str, str]:
+        """Return Go's environment. Gigabytes of build leftovers stay only where someone works with Go anyway."""
+        env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": "0"}
+        if self.program.startswith(sys.prefix):
+            env |= {"GOCACHE": str(self.leftovers / "build"), "GOMODCACHE": str(self.leftovers / "modules")}
+        return env

@@ -32,51 +32,51 @@ MAX_ODD = 100
 class Giver:
     """Writes one answer and counts what it holds."""
 
-    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int, but: Sequence[str] = ()) -> None:
-        self._out, self._but = out, but
+    def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int, excluded: Sequence[str] = ()) -> None:
+        self._out, self._excluded = out, excluded
         self._piece_bytes, self._answer_bytes = piece_bytes, answer_bytes
-        self.given = 0
+        self.sent_bytes = 0
         self.more = False
 
     @property
     def is_full(self) -> bool:
         """Return whether the answer is as large as it may be."""
-        return self.given >= self._answer_bytes
+        return self.sent_bytes >= self._answer_bytes
 
     def piece(self, head: Dict[str, Any], file: BinaryIO, size: int) -> None:
         """Give `size` bytes from where the file stands; what was cut off meanwhile is made up with nothing."""
         data = file.read(size)
         self._out.write(json.dumps({**head, "n": len(data)}).encode() + b"\n" + data)
-        self.given += len(data)
+        self.sent_bytes += len(data)
 
     def word(self, **fields: Any) -> None:
         """Give a line without bytes."""
         self._out.write(json.dumps({**fields, "n": 0}).encode() + b"\n")
 
-    def growth(self, run: str, name: str, path: str, known: List[int]) -> None:
+    def growth(self, run: str, name: str, path: str, position: List[int]) -> None:
         """Give what was added to a file; a log that was turned over is found by its inode under its older name."""
         try:
             if os.path.islink(path):
                 return
             with open_to_read(path) as file:
-                inode, offset = os.fstat(file.fileno()).st_ino, known[1]
-                if known[0] not in (0, inode):
-                    self._older(run, name, path, known)
+                inode, offset = os.fstat(file.fileno()).st_ino, position[1]
+                if position[0] not in (0, inode):
+                    self._older(run, name, path, position)
                     self.word(r=run, f=name, turn=True)
                     offset = 0
-                self._rest(run, name, file, inode, offset)
+                self._send_rest(run, name, file, inode, offset)
         except OSError:
             return
 
-    def _older(self, run: str, name: str, path: str, known: List[int]) -> None:
+    def _older(self, run: str, name: str, path: str, position: List[int]) -> None:
         try:
             with open_to_read(path + ".1") as file:
-                if os.fstat(file.fileno()).st_ino == known[0]:
-                    self._rest(run, name, file, known[0], known[1])
+                if os.fstat(file.fileno()).st_ino == position[0]:
+                    self._send_rest(run, name, file, position[0], position[1])
         except OSError:
             return
 
-    def _rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
+    def _send_rest(self, run: str, name: str, file: BinaryIO, inode: int, offset: int) -> None:
         """Give the rest of a file; what lies beyond a bound or a hole was not written by a pilot, and is said."""
         size = os.fstat(file.fileno()).st_size
         bound = GROWING_BYTES
@@ -118,7 +118,7 @@ class Giver:
                 offset = 0
                 if at and inner == file_at:
                     reached, offset = True, int(offset_at)
-                if reached and not self._whole(run, path, inner, size, offset):
+                if reached and not self._send_file(run, path, inner, size, offset):
                     return False
             except OSError:
                 continue
@@ -130,9 +130,9 @@ class Giver:
         return reached
 
     def _is_unwanted(self, name: str) -> bool:
-        return any(name == unwanted or name.startswith(unwanted + "/") for unwanted in self._but)
+        return any(name == unwanted or name.startswith(unwanted + "/") for unwanted in self._excluded)
 
-    def _whole(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
+    def _send_file(self, run: str, path: str, name: str, size: int, offset: int) -> bool:
         head = {"r": run, "f": name, "of": size}
         with open_to_read(path) as file:
             if size == 0:
@@ -142,13 +142,13 @@ class Giver:
 
 def _first_hole(file: BinaryIO, offset: int, size: int) -> int:
     """Return where a file begins to be made out of nothing; its end where there is no hole, or none can be seen."""
-    place = os.lseek(file.fileno(), 0, os.SEEK_CUR)
+    position = os.lseek(file.fileno(), 0, os.SEEK_CUR)
     try:
         return os.lseek(file.fileno(), offset, os.SEEK_HOLE)
     except OSError:  # nothing is left from there on, or the file system does not know
         return size
     finally:
-        os.lseek(file.fileno(), place, os.SEEK_SET)
+        os.lseek(file.fileno(), position, os.SEEK_SET)
 
 
 def _files_of(root: str, names: List[str]) -> Iterator[Tuple[str, str]]:
@@ -193,13 +193,13 @@ def answer(
 ) -> None:
     """Write the answer to one request."""
     giver = Giver(out, piece_bytes, answer_bytes, request.get("but", []))
-    for run, known in request.get("runs", {}).items():
+    for run, positions in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):
             series = [os.path.basename(file) for _, file in series_files(path)]
             for file in (*GROWING, *series):
                 name = f"record/{os.path.basename(path)}/{file}"
-                giver.growth(run, name, os.path.join(path, file), known.get(name, [0, 0]))
+                giver.growth(run, name, os.path.join(path, file), positions.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():
         giver.more = giver.more or giver.is_full
         at = request.get("at", {}).get(run, [])
@@ -210,6 +210,6 @@ def answer(
     out.flush()
 
 
-def main() -> int:
+def main(argv: List[str]) -> int:
     answer(json.load(sys.stdin), sys.stdout.buffer)
     return 0

@@ -6,7 +6,6 @@ what is kept back is enough for the end states and the last lines. What was thin
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -24,6 +23,7 @@ from ..protocol import (
     Frame,
     Order,
     encode_frame,
+    json_line,
     parse_line,
     parse_lines,
     read_order,
@@ -31,8 +31,8 @@ from ..protocol import (
     record_name,
     series_files,
 )
-from ..ranks.thinning import Thinner, is_told, period_at
-from ..system.node_index import find_place
+from ..ranks.thinning import Thinner, is_thinnable, period_at
+from ..system.node_identity import identify_node
 from ..system.paths import Paths
 from ..system.sealed import order_path
 
@@ -49,7 +49,7 @@ SERIES_S = 1.0
 SERIES_LINES = 256
 """Lines of a series after which its budget is looked at again."""
 TAIL_BYTES = 192 * 1024
-HELD_BYTES = 128 * 1024
+BACKLOG_BYTES = 128 * 1024
 AT_ONCE = ("events.jsonl", "ship.jsonl")
 """Files that may use half of the reserve before the end: a state change is worth more than what it is kept for."""
 
@@ -77,32 +77,32 @@ class Shipper:
         self._last_sample = 0.0
         self._period_s = 0.0
         self._log_stopped = self._metrics_stopped = self._is_final = False
-        self._held = b""
+        self._backlog = b""
         self._results: Dict[str, Thinner] = {}
         self._series: Dict[str, Thinner] = {}
-        self._series_used = self._series_told = self._series_sent = 0
+        self._series_used = self._series_rows = self._series_sent = 0
         self._series_s = 0.0
         self._series_cut: Set[str] = set()
 
     def events(self) -> None:
         """Send new events; what finds no room is held, the newest of it, until the end."""
         self._thin()
-        data = self._held + b"".join(self._worth_sending(self._new("events.jsonl")))
-        self._held = _last_lines(self._send("events.jsonl", data), HELD_BYTES)
+        data = self._backlog + b"".join(self._worth_sending(self._new("events.jsonl")))
+        self._backlog = _last_lines(self._send("events.jsonl", data), BACKLOG_BYTES)
 
     def _worth_sending(self, data: bytes) -> Iterator[bytes]:
         """Yield lines; once metrics thin out results do, added up meanwhile so that each last value comes."""
         for line in data.splitlines(keepends=True):
             row = parse_line(line) or {}
-            is_result = row.get(KEY_KIND) == "result" and is_told(row, "values")
+            is_result = row.get(KEY_KIND) == "result" and is_thinnable(row, "values")
             if not is_result or self._period_s <= THIN[0][1]:
                 yield line
                 continue
             thinner = self._results.setdefault(str(row.get("rank")), Thinner(key="values"))
             thinner.period_s = self._period_s
-            kept = thinner.take(row)
-            if kept is not None:
-                yield _line(kept)
+            due = thinner.take(row)
+            if due is not None:
+                yield json_line(due)
 
     def rest(self) -> None:
         """Send new metrics, series and log lines, as far as their budget goes."""
@@ -129,7 +129,7 @@ class Shipper:
         self._is_final = True
         self._end_series()
         rests = (thinner.rest() for thinner in self._results.values())
-        self._held += b"".join(_line(row) for row in rests if row is not None)
+        self._backlog += b"".join(json_line(row) for row in rests if row is not None)
         self.events()
         if self._log_stopped:
             self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
@@ -142,17 +142,17 @@ class Shipper:
         thinner = self._series.setdefault(name, Thinner())
         for data in self._pieces(name):
             rows = parse_lines(data) if self._monotonic() < deadline else last_row(data)
-            kept: List[bytes] = []
-            for row in filter(is_told, rows):
-                self._series_told += row.get(KEY_OF, 1)
+            lines: List[bytes] = []
+            for row in filter(is_thinnable, rows):
+                self._series_rows += row.get(KEY_OF, 1)
                 thinner.period_s = self._series_s
-                given = thinner.take(row)
-                if given is not None:
-                    kept.append(_line(given))
-                if len(kept) >= SERIES_LINES:
-                    self._put_series(name, kept)
-                    kept = []
-            self._put_series(name, kept)
+                due = thinner.take(row)
+                if due is not None:
+                    lines.append(json_line(due))
+                if len(lines) >= SERIES_LINES:
+                    self._put_series(name, lines)
+                    lines = []
+            self._put_series(name, lines)
 
     def _put_series(self, name: str, lines: List[bytes]) -> None:
         """Send lines while there is budget for series, and see how far apart the next ones are."""
@@ -173,9 +173,9 @@ class Shipper:
         for name, thinner in self._series.items():
             row = thinner.rest()
             if row is not None:
-                self._put_series(name, [_line(row)])
-        if self._series_sent < self._series_told:
-            text = f"node {self._node} sent {self._series_sent} of the {self._series_told} lines that its ranks told"
+                self._put_series(name, [json_line(row)])
+        if self._series_sent < self._series_rows:
+            text = f"node {self._node} sent {self._series_sent} of the {self._series_rows} lines that its ranks told"
             self._note(what="series", text=text)
 
     def _new(self, name: str) -> bytes:
@@ -199,25 +199,25 @@ class Shipper:
 
     def _metrics(self) -> None:
         self._thin()
-        kept: List[bytes] = []
+        lines: List[bytes] = []
         for line in self._new("metrics.jsonl").splitlines(keepends=True):
             row = parse_line(line) or {}
             if row.get(KEY_TIME, 0.0) - self._last_sample >= self._period_s * 0.9:
                 self._last_sample = row.get(KEY_TIME, 0.0)
-                kept.append(line)
-        if self._send("metrics.jsonl", b"".join(kept)) and not self._metrics_stopped:
+                lines.append(line)
+        if self._send("metrics.jsonl", b"".join(lines)) and not self._metrics_stopped:
             self._metrics_stopped = True
             self._note(what="metrics", text="the budget is used up: no more metrics come")
 
     def _note(self, **fields: Any) -> None:
         at = {KEY_TIME: round(time.time(), 3), KEY_EPOCH: list(self._epoch), KEY_NODE: self._node}
-        self._send("ship.jsonl", _line({**at, KEY_KIND: "thinned", **fields}))
+        self._send("ship.jsonl", json_line({**at, KEY_KIND: "thinned", **fields}))
 
     def _room(self, name: str) -> int:
         if self._is_final:
             return self._budget - self._used
-        kept = RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
-        return self._budget - kept - self._used
+        reserve = RESERVE_BYTES // 2 if name in AT_ONCE else RESERVE_BYTES
+        return self._budget - reserve - self._used
 
     def _send(self, name: str, data: bytes) -> bytes:
         """Send in pieces; return what the budget has no room for."""
@@ -249,20 +249,17 @@ def last_row(data: bytes) -> Iterator[Dict[str, Any]]:
         yield {**row, KEY_OF: data.count(b"\n")}
 
 
-def _line(row: Dict[str, Any]) -> bytes:
-    return json.dumps(row, separators=(",", ":")).encode() + b"\n"
-
-
 def _last_lines(data: bytes, limit_bytes: int) -> bytes:
     """Return the last whole lines; the newline before them ends a line of which only the start was sent."""
     return data if len(data) <= limit_bytes else b"\n" + data[-limit_bytes:].partition(b"\n")[2]
 
 
-def main(order_file: str) -> int:
+def main(argv: List[str]) -> int:
+    order_file = argv[0]
     order = read_order(order_path(order_file))
-    place = find_place(os.environ, None)
-    folder = Paths(order, order_file, place).record
-    shipper = Shipper(order, folder, place.node, place.restart, lambda line: print(line, flush=True))
+    identity = identify_node(os.environ)
+    folder = Paths(order, order_file, identity).record
+    shipper = Shipper(order, folder, identity.node, identity.restart, lambda line: print(line, flush=True))
     stopped: List[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)

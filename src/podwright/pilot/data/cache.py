@@ -23,6 +23,8 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 from urllib.parse import urlsplit
 
+from ..system.plain_files import write_whole
+from ..system.processes import stat_fields
 from .manifest import Content
 from .sources import SourceFailed, look
 
@@ -93,8 +95,8 @@ class Cache:
             facts = os.lstat(self.object(item.key))
         except OSError:
             return False
-        whole = stat.S_ISREG(facts.st_mode) and facts.st_size == item.wanted.size
-        return whole and facts.st_mtime_ns == SEALED_NS
+        is_complete = stat.S_ISREG(facts.st_mode) and facts.st_size == item.file.size
+        return is_complete and facts.st_mtime_ns == SEALED_NS
 
     def take(self, run: str, item: Content) -> bool:
         """Link a content that is here into the run's folder; return whether it was."""
@@ -102,15 +104,15 @@ class Cache:
             return False
         path = self.object(item.key)
         try:
-            for place in item.places:
-                self._link(path, run, place)
+            for link in item.paths:
+                self._link(path, run, link)
             os.utime(path, ns=(time.time_ns(), SEALED_NS))
         except FileNotFoundError:  # evicted this very moment
             return False
         return self.has(item)
 
-    def _link(self, path: str, run: str, place: Tuple[str, bytes]) -> None:
-        target = os.path.join(os.fsencode(self.run_folder(run)), place[0].encode(), place[1])
+    def _link(self, path: str, run: str, link: Tuple[str, bytes]) -> None:
+        target = os.path.join(os.fsencode(self.run_folder(run)), link[0].encode(), link[1])
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
             os.link(os.fsencode(path), target)
@@ -135,8 +137,8 @@ class Cache:
             os.chmod(path, 0o400)
             os.utime(path, ns=(time.time_ns(), SEALED_NS))
             # The run's own links first: nothing can be evicted between.
-            for place in item.places:
-                self._link(path, run, place)
+            for link in item.paths:
+                self._link(path, run, link)
             final = self.object(item.key)
             os.makedirs(os.path.dirname(final), mode=0o700, exist_ok=True)
             os.rename(path, final)
@@ -169,18 +171,14 @@ class Cache:
         path = os.path.join(self.root, "origins", f"{name}.gz")
         if os.path.exists(path):
             return
-        rows = [[item.key, *item.wanted, dict(item.site)] for item in items]
-        data = gzip.compress(json.dumps(rows).encode(), 6)
-        number, part = tempfile.mkstemp(dir=os.path.join(self.root, "part"))
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-        os.rename(part, path)
+        rows = [[item.key, *item.file, dict(item.site)] for item in items]
+        write_whole(path, gzip.compress(json.dumps(rows).encode(), 6), os.path.join(self.root, "part"))
 
     def make_room(self, need_bytes: int, environ: Mapping[str, str], keep: Set[str]) -> int:
         """Evict what was used longest ago until there is room; return how much was evicted, or raise NoRoom."""
         self._clear_stale(time.time())
         objects = sorted(self._objects(), key=lambda entry: entry[1].st_atime_ns)
-        used = sum(_taken(facts) for _, facts in objects)
+        used = sum(_disk_bytes(facts) for _, facts in objects)
         room, evicted = self._room(used), 0
         if room >= need_bytes:
             return 0
@@ -188,12 +186,12 @@ class Cache:
         for path, facts in self._with_a_source(free, environ):
             with suppress(OSError):
                 os.unlink(path)
-                evicted += _taken(facts)
+                evicted += _disk_bytes(facts)
             if room + evicted >= need_bytes:
                 return evicted
-        raise NoRoom(self._why_full(need_bytes, used - evicted, room + evicted))
+        raise NoRoom(self._full_reason(need_bytes, used - evicted, room + evicted))
 
-    def _why_full(self, need: int, used: int, room: int) -> str:
+    def _full_reason(self, need: int, used: int, room: int) -> str:
         bound = f"it may hold {self._limit} bytes" if self._limit is not None else "its disk has no room"
         text = (
             f"{need} bytes are missing in the cache {self.root} and {max(room, 0)} have room: {bound}, {used} are used"
@@ -244,7 +242,7 @@ class Cache:
 
     def _clear_stale(self, now: float) -> None:
         """Remove what pilots that are gone left behind: their pins, folders that nobody uses, and parts of files."""
-        runs, parts = os.path.join(self.root, "runs"), os.path.join(self.root, "part")
+        runs, unfinished = os.path.join(self.root, "runs"), os.path.join(self.root, "part")
         for run in os.listdir(runs):
             pins = os.path.join(runs, run, ".pins")
             with suppress(OSError):
@@ -252,15 +250,15 @@ class Cache:
                     if _is_gone(os.path.join(pins, name), now):
                         os.unlink(os.path.join(pins, name))
             self._remove_unused(os.path.join(runs, run))
-        for name in os.listdir(parts):
+        for name in os.listdir(unfinished):
             with suppress(OSError):
-                path = os.path.join(parts, name)
+                path = os.path.join(unfinished, name)
                 # Not by the time of its last write: that of one which is whole, and gets its name now, is the seal's.
                 if now - os.lstat(path).st_ctime > STALE_S:
                     os.unlink(path)
 
 
-def _taken(facts: os.stat_result) -> int:
+def _disk_bytes(facts: os.stat_result) -> int:
     """Return what a content takes of the disk, its holes left out: what the bound is of, and what evicting gives.
 
     What is still to come counts whole: its holes are found on the way.
@@ -276,8 +274,7 @@ def _self() -> Dict[str, Any]:
 
 
 def _birth(pid: int) -> Dict[str, Any]:
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return {"pid": pid, "since": int(file.read().rpartition(b")")[2].split()[19])}
+    return {"pid": pid, "since": int(stat_fields(pid)[19])}
 
 
 def _is_gone(pin: str, now: float) -> bool:
@@ -286,11 +283,11 @@ def _is_gone(pin: str, now: float) -> bool:
         return True
     try:
         with open(pin, encoding="utf-8") as file:
-            said = json.load(file)
-        mine = _self()
-        if not mine or any(said[name] != mine[name] for name in ("host", "space")):
+            pinned_by = json.load(file)
+        own = _self()
+        if not own or any(pinned_by[name] != own[name] for name in ("host", "space")):
             return False
-        return _birth(int(said["pid"])) != {"pid": said["pid"], "since": said["since"]}
+        return _birth(int(pinned_by["pid"])) != {"pid": pinned_by["pid"], "since": pinned_by["since"]}
     except FileNotFoundError:
         return True
     except (OSError, ValueError, KeyError, TypeError):

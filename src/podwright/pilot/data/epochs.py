@@ -90,8 +90,8 @@ class EpochOrder:
             return list(positions)
         numbers: List[int] = []
         while positions:
-            place = bisect_right(self._ends, positions[0])
-            block, end = self._blocks[place], self._ends[place]
+            index = bisect_right(self._ends, positions[0])
+            block, end = self._blocks[index], self._ends[index]
             start = self._starts[block]
             length = self._starts[block + 1] - start
             count = bisect_left(positions, end)

@@ -48,15 +48,15 @@ class LazySample(Mapping):  # type: ignore[type-arg]
         row = self._row
         if role in row[1]:
             return row[1][role]
-        at = self._place(role)
+        at = self._index_of(role)
         return self._shards.read(row[0], row[at], row[at + 1]) if row[0] else _content(row[at])
 
     def view(self, role: str) -> memoryview:
         """Return the bytes of a file where they lie: of a shard that is mapped into memory nothing is copied."""
-        row, at = self._row, self._place(role)
+        row, at = self._row, self._index_of(role)
         return self._shards.view(row[0], row[at], row[at + 1]) if row[0] else memoryview(_content(row[at]))
 
-    def _place(self, role: str) -> int:
+    def _index_of(self, role: str) -> int:
         try:
             return 3 * self._row[2::3].index(role) + 3
         except ValueError:
@@ -79,7 +79,7 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
         self._tables: List[Tuple[str, int]] = []
         self.blocks: List[int] = []
         self._ends: List[int] = []
-        self._held: Tuple[int, Any] = (-1, None)
+        self._open_group: Tuple[int, Any] = (-1, None)
         self._shards = Shards()
         for row in _rows(folder, split):
             self._add(row)
@@ -91,26 +91,26 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
     def _add(self, row: Dict[str, str]) -> None:
         paths = [name for role, name in row.items() if role not in ("split", "class") and not role.endswith("_bytes")]
         kind = os.path.splitext(paths[0])[1]
-        whole = os.path.join(self._folder, paths[0])
+        path = os.path.join(self._folder, paths[0])
         if kind == ".tar":
-            self._samples += samples_of(whole)
+            self._samples += samples_of(path)
         elif kind == ".parquet":
-            groups = _parquet(whole)
+            groups = _parquet(path)
             sizes = [groups.metadata.row_group(i).num_rows for i in range(groups.metadata.num_row_groups)]
-            self._tables += [(whole, group) for group in range(len(sizes))]
+            self._tables += [(path, group) for group in range(len(sizes))]
             self.blocks += sizes
         else:
             self._samples.append(self._of_files(row))
 
     def _of_files(self, row: Dict[str, str]) -> SampleRow:
-        known: Dict[str, str] = {}
+        labels: Dict[str, str] = {}
         files: List[Any] = []
         for role, name in row.items():
             if role in ("split", "class"):
-                known[role] = name
+                labels[role] = name
             elif not role.endswith("_bytes"):
                 files += (role, os.path.join(self._folder, name), -1)
-        return ("", known, *files)
+        return ("", labels, *files)
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -124,11 +124,11 @@ class SampleFolder(Dataset):  # type: ignore[type-arg]
 
     def _row(self, number: int) -> Dict[str, Any]:
         block = bisect_right(self._ends, number)
-        if self._held[0] != block:
+        if self._open_group[0] != block:
             path, group = self._tables[block]
-            self._held = (block, _parquet(path).read_row_group(group))
+            self._open_group = (block, _parquet(path).read_row_group(group))
         inside = number - (self._ends[block] - self.blocks[block])
-        rows: List[Dict[str, Any]] = self._held[1].slice(inside, 1).to_pylist()
+        rows: List[Dict[str, Any]] = self._open_group[1].slice(inside, 1).to_pylist()
         return rows[0]
 
 
@@ -170,10 +170,10 @@ class _Steps:
     def __iter__(self) -> Iterator[List[int]]:
         loader, size = self._loader, self._loader.batch_size
         order = loader.order()
-        mine = share(len(order), loader.taken, loader.rank, loader.world)
+        positions = share(len(order), loader.taken, loader.rank, loader.world)
         window = size * max(WINDOW // size, 1)
-        for begin in range(0, len(mine), window):
-            numbers = order.numbers(mine[begin : begin + window])
+        for begin in range(0, len(positions), window):
+            numbers = order.numbers(positions[begin : begin + window])
             for start in range(0, len(numbers), size):
                 yield numbers[start : start + size]
 

@@ -16,7 +16,7 @@ import os
 import re
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple
 
-from ..system.plain_files import open_to_read
+from ..system.plain_files import read_whole
 from .sources import SCHEMES, Site, SourceFile
 
 SAMPLES = b"samples.jsonl"
@@ -31,10 +31,10 @@ class Content(NamedTuple):
     """One content of an input, however many files have it; `key` names it in the cache."""
 
     key: str
-    wanted: SourceFile
+    file: SourceFile
     sha256: str
     site: Site
-    places: List[Tuple[str, bytes]]
+    paths: List[Tuple[str, bytes]]
     """(input, path below its folder)"""
 
 
@@ -48,8 +48,7 @@ class StagedInput(NamedTuple):
 
 def read_manifest(path: str, sha256: str) -> List[Dict[str, Any]]:
     """Return the rows of a manifest, which must be what the order says."""
-    with open_to_read(path) as file:
-        data = file.read()
+    data = read_whole(path)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise BadManifest(f"{path} is damaged: its digest is not the one in the order")
     return parse_manifest(data)
@@ -81,23 +80,23 @@ def key_of(row: Mapping[str, Any]) -> str:
         if not SHA256.fullmatch(str(row["sha256"])):
             raise BadManifest(f"{row['path']} has no SHA-256")
         return str(row["sha256"])
-    parts = [str(row["source"]), str(row["size"]), str(row.get("etag") or "")]
-    return "v" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    fields = [str(row["source"]), str(row["size"]), str(row.get("etag") or "")]
+    return "v" + hashlib.sha256("\0".join(fields).encode()).hexdigest()
 
 
 def items_of(inputs: Iterable[StagedInput]) -> List[Content]:
     """Return every content once, in an order that is the same on all nodes."""
     items: Dict[str, Content] = {}
-    for given in inputs:
-        for row in given.rows:
+    for staged in inputs:
+        for row in staged.rows:
             source, size = str(row["source"]), int(row["size"])
             if source.partition(":")[0] not in SCHEMES or size < 0:
                 raise BadManifest(f"{row['path']} comes from {source}, which is no source")
-            key, place = key_of(row), (given.name, path_bytes(row))
+            key, path = key_of(row), (staged.name, path_bytes(row))
             if key not in items:
-                wanted = SourceFile(source, size, str(row.get("etag") or ""))
-                items[key] = Content(key, wanted, str(row.get("sha256") or ""), given.site, [])
-            items[key].places.append(place)
+                file = SourceFile(source, size, str(row.get("etag") or ""))
+                items[key] = Content(key, file, str(row.get("sha256") or ""), staged.site, [])
+            items[key].paths.append(path)
     return [items[key] for key in sorted(items)]
 
 

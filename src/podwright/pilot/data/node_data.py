@@ -10,7 +10,7 @@ from ..protocol import KEY_KIND, Order, record_name
 from ..ranks.node_ranks import RankFailure
 from ..system.journal import Journal
 from ..system.loop import Loop
-from ..system.node_index import NodePlace
+from ..system.node_identity import NodeIdentity
 from ..system.paths import Paths
 
 EARLY_S, LATER_S = 2.0, 20.0
@@ -21,11 +21,11 @@ EARLY = 15
 class NodeData:
     """Nothing at all for a run whose data needs no staging: no thread, no socket, no import."""
 
-    def __init__(self, order: Order, paths: Paths, place: NodePlace, loop: Loop) -> None:
-        self._order, self._paths, self._place, self._loop = order, paths, place, loop
+    def __init__(self, order: Order, paths: Paths, identity: NodeIdentity, loop: Loop) -> None:
+        self._order, self._paths, self._identity, self._loop = order, paths, identity, loop
         self._stager: Any = None
         self._server: Any = None
-        self._told = 0
+        self._progress_count = 0
         self._began: Optional[float] = None
         self._failure: Optional[str] = None
         self._waiting: List[Dict[str, Any]] = []
@@ -38,19 +38,19 @@ class NodeData:
             return
         from .cache import Cache
         from .manifest import read_inputs
-        from .staging import StagePlace, Stager
+        from .staging import Stager, StagingIdentity
 
-        order, node = self._order, self._place.node
+        order, node = self._order, self._identity.node
         self._say = journal.say
-        place = StagePlace(order.run, node, order.nodes, record_name(node, self._place.restart))
+        staging_identity = StagingIdentity(order.run, node, order.nodes, record_name(node, self._identity.restart))
         cache = Cache(self._paths.cache, (order.cache or {}).get("bytes"))
         self._stager = Stager(
-            place, lambda: read_inputs(self._paths.job, order.data), cache, token, environ, self._done_soon
+            staging_identity, lambda: read_inputs(self._paths.job, order.data), cache, token, environ, self._done_soon
         )
         if order.nodes > 1:
             from .peers import PeerServer
 
-            self._server = PeerServer(self._loop, order.bind, token, instance, order.nodes, self._stager)
+            self._server = PeerServer(self._loop, order.bind, token, instance, order.nodes, self._stager.shelf)
             self.port = self._server.port
         self._stager.start()
 
@@ -77,15 +77,15 @@ class NodeData:
         waiting, self._waiting = self._waiting, []
         return waiting
 
-    def _done_soon(self, why: Optional[str]) -> None:
-        self._loop.call_soon(lambda: self._done(why))
+    def _done_soon(self, reason: Optional[str]) -> None:
+        self._loop.call_soon(lambda: self._done(reason))
 
-    def _done(self, why: Optional[str]) -> None:
+    def _done(self, reason: Optional[str]) -> None:
         """Take note that all is here, or cannot be; before the leader asked, only the latter is heard of."""
-        if why is not None:
-            self._failure = why
+        if reason is not None:
+            self._failure = reason
             if self._began is not None:
-                self._fail(why)
+                self._fail(reason)
             return
         if not self.is_here:
             self._loop.every("pin", 60.0, self._stager.keep)
@@ -97,15 +97,15 @@ class NodeData:
         self.is_here = True
         self._waiting.append({KEY_KIND: "staged"})
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, reason: str) -> None:
         self._loop.stop("staging")
         after_s = round(time.monotonic() - (self._began or time.monotonic()), 3)
-        failure = RankFailure(None, 1, None, after_s, why, [])
+        failure = RankFailure(None, 1, None, after_s, reason, [])
         self._waiting.append({KEY_KIND: "failed", **failure._asdict(), "fatal": True})
 
     def _progress(self) -> None:
-        self._told += 1
-        if self._told == EARLY:
+        self._progress_count += 1
+        if self._progress_count == EARLY:
             self._loop.every("staging", LATER_S, self._progress)
         self._say("staging", what="data", **self._stager.counts.fields())
 
@@ -116,15 +116,15 @@ class NodeData:
             self._stager.close()
 
 
-def fill_places(order: Order, paths: Paths) -> Order:
+def fill_placeholders(order: Order, paths: Paths) -> Order:
     """Fill in what only the node can: where its checkpoint folder is, and its data."""
-    places = {"{checkpoint}": paths.checkpoint}
+    placeholders = {"{checkpoint}": paths.checkpoint}
     for entry in order.data:
-        places[f"{{data.{entry['name']}}}"] = os.path.join(paths.cache, "runs", order.run, str(entry["name"]))
+        placeholders[f"{{data.{entry['name']}}}"] = os.path.join(paths.cache, "runs", order.run, str(entry["name"]))
 
     def fill(text: str) -> str:
-        for placeholder, path in places.items():
-            text = text.replace(placeholder, path)
+        for name, path in placeholders.items():
+            text = text.replace(name, path)
         return text
 
     command = [fill(word) for word in order.command]

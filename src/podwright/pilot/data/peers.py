@@ -8,17 +8,16 @@ with that. Bytes are not encrypted: neither is what the ranks send each other.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import socket
 import threading
 from contextlib import suppress
-from typing import IO, Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Protocol, Union
+from typing import IO, Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Union
 
-from ..life.links import Broken, Greeting, family_of, say, shake_hands
-from ..protocol import mac, parse_line, same_mac
-from ..system.listener import Door, Take
+from ..system.links import Broken, Greeting, dial, family_of, say, sign, verify
+from ..system.listener import Listener, Take, open_socket
 from ..system.loop import Loop
+from .shelf import Shelf
 from .sparse import end_file, write_piece
 
 PIECE_BYTES = 1 << 20
@@ -26,19 +25,6 @@ TIMEOUT_S = 30.0
 MAX_GUESTS = 64
 """Threads that serve at once; who comes to a node that is busy comes again."""
 LINE_BYTES = 4096
-
-
-class Shelf(Protocol):
-    """What a node has for others."""
-
-    def have(self) -> Optional[bytes]:
-        """Return a bit for each content, or None while that is not known yet."""
-
-    def open(self, number: int) -> Optional[BinaryIO]:
-        """Open a content, where it is here."""
-
-    def is_named_by_digest(self, number: int) -> bool:
-        """Return whether everybody knows the SHA-256 of a content."""
 
 
 class PeerAddress(NamedTuple):
@@ -59,22 +45,13 @@ class _Line:
         self._key, self._count = key, {"ask": 0, "tell": 0}
 
     def put(self, kind: str, row: Dict[str, Any]) -> None:
-        body = json.dumps(row)
-        self.file.write(json.dumps([body, mac(self._key, kind, self._next(kind), body)]).encode() + b"\n")
+        self.file.write(sign(self._key, kind, self._next(kind), row))
         self.file.flush()
 
     def get(self, kind: str) -> Optional[Dict[str, Any]]:
         """Return what the other side says, None at its end; raise Broken for what is not signed right."""
         line = self.file.readline(LINE_BYTES)
-        if not line:
-            return None
-        try:
-            body, sign = json.loads(line)
-            if same_mac(sign, mac(self._key, kind, self._next(kind), body)):
-                return parse_line(body)
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            pass
-        raise Broken("a line is not signed right")
+        return verify(self._key, kind, self._next(kind), line) if line else None
 
     def _next(self, kind: str) -> int:
         self._count[kind] += 1
@@ -87,17 +64,14 @@ class _Line:
 
 
 class PeerServer:
-    """Serves a shelf. Strangers wait in the loop's door; who has proven the token gets a thread."""
+    """Serves a shelf. Strangers wait at the loop's listener; who has proven the token gets a thread."""
 
     def __init__(self, loop: Loop, bind: str, token: bytes, instance: str, nodes: int, shelf: Shelf) -> None:
         self._token, self._instance, self._shelf = token, f"{instance}/data", shelf
-        listener = socket.socket(family_of(bind), socket.SOCK_STREAM)
-        listener.bind((bind, 0))
-        listener.listen(1024)
-        listener.setblocking(False)
-        self.port = int(listener.getsockname()[1])
+        sock = open_socket(family_of(bind), (bind, 0))
+        self.port = int(sock.getsockname()[1])
         self._guests = threading.BoundedSemaphore(MAX_GUESTS)
-        self._door = Door(loop, "data", listener, lambda: nodes, self._greet)
+        self._listener = Listener(loop, "data", sock, lambda: nodes, self._greet)
 
     def _greet(self, sock: socket.socket) -> Take:
         greeting = Greeting(self._token, self._instance)
@@ -120,10 +94,10 @@ class PeerServer:
     def _serve(self, line: _Line) -> None:
         try:
             while True:
-                asked = line.get("ask")
-                if asked is None:
+                question = line.get("ask")
+                if question is None:
                     return
-                self._answer(line, asked.get("want"))
+                self._answer(line, question.get("want"))
         except (OSError, ValueError, Broken):
             # It comes again, if it lives.
             return
@@ -160,23 +134,15 @@ class PeerServer:
         line.put("tell", {"sha256": digest.hexdigest()})
 
     def close(self) -> None:
-        self._door.close()
+        self._listener.close()
 
 
 class Peer:
     """A connection to another node's shelf."""
 
     def __init__(self, address: PeerAddress, token: bytes) -> None:
-        try:
-            sock = socket.create_connection((address.host, address.port), timeout=TIMEOUT_S)
-        except OSError as error:
-            raise Broken(str(error)) from None
-        try:
-            key, _ = shake_hands(sock, token, {})
-            self._line = _Line(sock, key)
-        except (Broken, OSError, ValueError) as error:
-            sock.close()
-            raise Broken(str(error)) from None
+        sock, key, _ = dial((address.host, address.port), token, {}, TIMEOUT_S)
+        self._line = _Line(sock, key)
 
     def have(self) -> Optional[bytes]:
         """Return a bit for each content that it has; None where it does not know yet."""
@@ -198,7 +164,7 @@ class Peer:
             digest.update(piece)
             write_piece(file, piece)
             count(len(piece))
-        if digest.hexdigest() != (sha256 or self._told().get("sha256")):
+        if digest.hexdigest() != (sha256 or self._reply().get("sha256")):
             raise Broken("it was damaged on the way")
         end_file(file)
 
@@ -218,9 +184,9 @@ class Peer:
             self._line.put("ask", {"want": want})
         except OSError as error:
             raise Broken(str(error)) from None
-        return self._told()
+        return self._reply()
 
-    def _told(self) -> Dict[str, Any]:
+    def _reply(self) -> Dict[str, Any]:
         try:
             answer = self._line.get("tell")
         except OSError as error:

@@ -6,34 +6,34 @@ import os
 import queue
 import signal
 import sys
-from typing import Optional
+from typing import List, Optional
 
 from ..protocol import EXIT_FAILED, EXIT_STOPPED, read_order
 from ..system.paths import cache_folder
 from .cache import Cache
 from .manifest import read_inputs
-from .staging import Counts, StagePlace, Stager
+from .staging import Counts, Stager, StagingIdentity
 
 STOPPED = "stopped"
 
 
-def main(order_file: str) -> int:
+def main(argv: List[str]) -> int:
     """Bring all that is missing; return an exit code. The run itself brings what this leaves."""
-    order, job = read_order(order_file), os.path.dirname(os.path.abspath(order_file))
+    order, job = read_order(argv[0]), os.path.dirname(os.path.abspath(argv[0]))
     outcome: "queue.SimpleQueue[Optional[str]]" = queue.SimpleQueue()
     # Not under the name of the run: its own pilots may begin while this one ends.
-    place = StagePlace(f"{order.run}.prefetch", 0, 1, "prefetch")
+    identity = StagingIdentity(f"{order.run}.prefetch", 0, 1, "prefetch")
     cache = Cache(cache_folder(order, job), (order.cache or {}).get("bytes"))
-    stager = Stager(place, lambda: read_inputs(job, order.data), cache, b"", os.environ, outcome.put)
+    stager = Stager(identity, lambda: read_inputs(job, order.data), cache, b"", os.environ, outcome.put)
     signal.signal(signal.SIGTERM, lambda *_: outcome.put(STOPPED))
     stager.start()
     stager.stage([])
-    why = _await(outcome)
+    reason = _await(outcome)
     stager.close()
-    print(f"podwright: {_sentence(stager.counts, why)}", file=sys.stderr)
-    if why == STOPPED:
+    print(f"podwright: {_sentence(stager.counts, reason)}", file=sys.stderr)
+    if reason == STOPPED:
         return EXIT_STOPPED
-    return 0 if why is None else EXIT_FAILED
+    return 0 if reason is None else EXIT_FAILED
 
 
 def _await(outcome: "queue.SimpleQueue[Optional[str]]") -> Optional[str]:
@@ -45,7 +45,7 @@ def _await(outcome: "queue.SimpleQueue[Optional[str]]") -> Optional[str]:
             pass
 
 
-def _sentence(counts: Counts, why: Optional[str]) -> str:
+def _sentence(counts: Counts, reason: Optional[str]) -> str:
     fields = counts.fields()
     text = f"{fields['bytes']} of {fields['of']} bytes are in the cache, {fields['from_source']} from the source"
-    return f"{why}; {text}" if why else text
+    return f"{reason}; {text}" if reason else text

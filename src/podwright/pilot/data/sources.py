@@ -41,8 +41,8 @@ Site = Mapping[str, str]
 class SourceFailed(Exception):
     """A source does not give a file, in words; `final` where another try would end the same."""
 
-    def __init__(self, why: str, final: bool = True, after_s: float = 0.0) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, final: bool = True, after_s: float = 0.0) -> None:
+        super().__init__(reason)
         self.final, self.after_s = final, after_s
 
 
@@ -107,8 +107,8 @@ def path_of(source: str) -> bytes:
 class Arrival:
     """One file on its way into `file`: its digest so far, and how much has come."""
 
-    def __init__(self, wanted: SourceFile, file: IO[bytes], count: Callable[[int], None]) -> None:
-        self.wanted, self._file, self._count = wanted, file, count
+    def __init__(self, source_file: SourceFile, file: IO[bytes], count: Callable[[int], None]) -> None:
+        self.source_file, self._file, self._count = source_file, file, count
         self.size = 0
         self._digest = hashlib.sha256()
 
@@ -122,22 +122,22 @@ class Arrival:
 
     def take(self, piece: bytes) -> None:
         self.size += len(piece)
-        if self.size > self.wanted.size:
-            raise SourceFailed(f"it has more than the {self.wanted.size} bytes that it had")
+        if self.size > self.source_file.size:
+            raise SourceFailed(f"it has more than the {self.source_file.size} bytes that it had")
         self._digest.update(piece)
         write_piece(self._file, piece)
         self._count(len(piece))
 
     def finish(self) -> str:
         """End the file, and return the SHA-256 of what came."""
-        if self.size != self.wanted.size:
-            raise SourceFailed(f"it has {self.size} bytes, not the {self.wanted.size} that it had")
+        if self.size != self.source_file.size:
+            raise SourceFailed(f"it has {self.size} bytes, not the {self.source_file.size} that it had")
         end_file(self._file)
         return self._digest.hexdigest()
 
 
 def fetch(
-    wanted: SourceFile,
+    source_file: SourceFile,
     site: Site,
     environ: Mapping[str, str],
     file: IO[bytes],
@@ -145,8 +145,8 @@ def fetch(
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Read a file whole and return its SHA-256; a connection that breaks is taken up where it broke."""
-    reading = Arrival(wanted, file, count)
-    read = _read_file if wanted.source.startswith("file:") else _read_url
+    reading = Arrival(source_file, file, count)
+    read = _read_file if source_file.source.startswith("file:") else _read_url
     _patiently(lambda: read(reading, site, environ), lambda: reading.size, sleep)
     return reading.finish()
 
@@ -173,9 +173,9 @@ def _patiently(
 
 
 def _read_file(reading: Arrival, site: Site, environ: Mapping[str, str]) -> None:
-    wanted = reading.wanted
+    source_file = reading.source_file
     try:
-        with open_to_read(os.fsdecode(path_of(wanted.source))) as file:
+        with open_to_read(os.fsdecode(path_of(source_file.source))) as file:
             before = version(os.fstat(file.fileno()))
             reading.begin_at(-1)
             for piece in iter(lambda: file.read(PIECE_BYTES), b""):
@@ -188,16 +188,16 @@ def _read_file(reading: Arrival, site: Site, environ: Mapping[str, str]) -> None
         raise SourceFailed(_reason(error)) from None
     if before != after:
         raise SourceFailed("it was written while it was read")
-    if wanted.etag not in ("", after):
+    if source_file.etag not in ("", after):
         raise SourceFailed("it is not what it was when the run was started")
 
 
 def _read_url(reading: Arrival, site: Site, environ: Mapping[str, str]) -> None:
-    wanted, headers = reading.wanted, {}
+    source_file, headers = reading.source_file, {}
     if reading.size:
         headers["Range"] = f"bytes={reading.size}-"
-    with _ask("GET", wanted.source, site, environ, headers) as answer:
-        if wanted.etag and _tag(answer) != wanted.etag:
+    with _ask("GET", source_file.source, site, environ, headers) as answer:
+        if source_file.etag and _tag(answer) != source_file.etag:
             raise SourceFailed("it is not what it was when the run was started: its ETag is another")
         reading.begin_at(reading.size if answer.status == 206 else 0)
         while True:
@@ -208,8 +208,8 @@ def _read_url(reading: Arrival, site: Site, environ: Mapping[str, str]) -> None:
             if not piece:
                 break
             reading.take(piece)
-    if reading.size < wanted.size:
-        raise SourceFailed(f"the connection ended after {reading.size} of {wanted.size} bytes", final=False)
+    if reading.size < source_file.size:
+        raise SourceFailed(f"the connection ended after {reading.size} of {source_file.size} bytes", final=False)
 
 
 def _ask(method: str, source: str, site: Site, environ: Mapping[str, str], headers: Dict[str, str]) -> Any:
@@ -225,10 +225,10 @@ def _ask(method: str, source: str, site: Site, environ: Mapping[str, str], heade
         with error:
             after = error.headers.get("Retry-After") or ""
             after_s = float(after) if after.isdigit() else 0.0
-            why = f"the server says {error.code} {error.reason}"
+            reason = f"the server says {error.code} {error.reason}"
             if error.code in (401, 403) and source.startswith("s3:") and not signed:
-                why += "; name AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY under `secrets:`"
-            raise SourceFailed(why, error.code not in TRY_AGAIN, after_s) from None
+                reason += "; name AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY under `secrets:`"
+            raise SourceFailed(reason, error.code not in TRY_AGAIN, after_s) from None
     except (OSError, http.client.HTTPException) as error:
         raise SourceFailed(f"the server cannot be reached: {_reason(error)}", final=False) from None
 
@@ -262,10 +262,10 @@ def s3_request(
     method: str, source: str, site: Site, environ: Mapping[str, str], now: float
 ) -> Tuple[str, Dict[str, str]]:
     """Return the address of an object and the headers that sign a request for it; none without keys."""
-    parts = urlsplit(source)
+    address = urlsplit(source)
     region = site.get("region") or "us-east-1"
     endpoint = site.get("endpoint") or f"https://s3.{region}.amazonaws.com"
-    path = quote(f"/{parts.netloc}{unquote(parts.path)}", safe="/-._~")
+    path = quote(f"/{address.netloc}{unquote(address.path)}", safe="/-._~")
     url = endpoint.rstrip("/") + path
     key, secret, token = (environ.get(name, "") for name in KEYS)
     if not key or not secret:
@@ -274,8 +274,8 @@ def s3_request(
     headers = {"host": urlsplit(url).netloc, "x-amz-content-sha256": NO_BODY, "x-amz-date": stamp}
     if token:
         headers["x-amz-security-token"] = token
-    whole_path = urlsplit(url).path
-    headers["authorization"] = _signature(method, whole_path, headers, f"{stamp[:8]}/{region}", key, secret)
+    url_path = urlsplit(url).path
+    headers["authorization"] = _signature(method, url_path, headers, f"{stamp[:8]}/{region}", key, secret)
     return url, headers
 
 
@@ -287,7 +287,7 @@ def _signature(method: str, path: str, headers: Mapping[str, str], day: str, key
     canonical = "\n".join([method, path, "", *lines, "", names, NO_BODY])
     text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
     sign = f"AWS4{secret}".encode()
-    for part in scope.split("/"):
-        sign = hmac.new(sign, part.encode(), hashlib.sha256).digest()
+    for word in scope.split("/"):
+        sign = hmac.new(sign, word.encode(), hashlib.sha256).digest()
     signature = hmac.new(sign, text.encode(), hashlib.sha256).hexdigest()
     return f"AWS4-HMAC-SHA256 Credential={key}/{scope}, SignedHeaders={names}, Signature={signature}"

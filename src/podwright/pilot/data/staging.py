@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import random
-import tempfile
 import threading
 import time
 from collections import deque
 from contextlib import closing
-from typing import BinaryIO, Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from functools import partial
+from typing import Callable, Deque, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..life.links import Broken
-from ..system.plain_files import open_to_read
+from ..system.links import Broken
+from ..system.plain_files import write_whole
 from .cache import Cache, NoRoom
 from .manifest import SAMPLES, BadManifest, Content, StagedInput, items_of, sample_lines
 from .peers import Peer, PeerAddress
+from .shelf import Shelf, has
 from .sources import SourceFailed, fetch
 
 SOURCE_WORKERS, PEER_WORKERS = 8, 4
@@ -35,7 +36,7 @@ class StagingStopped(Exception):
     """The run is over, or this node is."""
 
 
-class StagePlace(NamedTuple):
+class StagingIdentity(NamedTuple):
     """Which node of how many it is, and what it calls itself in the cache."""
 
     run: str
@@ -52,8 +53,8 @@ class Counts:
 
     def fields(self) -> Dict[str, int]:
         """Return them as an event has them; `bytes` is what is here."""
-        parts = {"reused": self.reused, "from_source": self.from_source, "from_peers": self.from_peers}
-        return {"bytes": sum(parts.values()), "of": self.total, **parts}
+        amounts = {"reused": self.reused, "from_source": self.from_source, "from_peers": self.from_peers}
+        return {"bytes": sum(amounts.values()), "of": self.total, **amounts}
 
 
 class Stager:
@@ -64,28 +65,27 @@ class Stager:
 
     def __init__(
         self,
-        place: StagePlace,
+        identity: StagingIdentity,
         read: Callable[[], List[StagedInput]],
         cache: Cache,
         token: bytes,
         environ: Mapping[str, str],
         done: Callable[[Optional[str]], None],
     ) -> None:
-        self._place, self._read, self._cache, self._token, self._environ = place, read, cache, token, environ
+        self._identity, self._read, self._cache, self._token, self._environ = identity, read, cache, token, environ
         self._done = done
-        self._items: List[Content] = []
-        self._missing: Set[int] = set()
         self._claimed: Set[int] = set()
         self._own: Deque[int] = deque()
         self._lock = threading.Condition()
+        self.shelf = Shelf(cache.run_folder(identity.run), self._lock)
         self._peers: List[PeerAddress] = []
-        self._asked_for = 0
-        self._scanned = self._whole = self._stopped = False
+        self._round = 0
+        self._stopped = False
         self._failure: Optional[str] = None
         self._heard = time.monotonic()
         self.counts = Counts()
 
-    # told by the node
+    # what the node says
 
     def start(self) -> None:
         """Look at what is here already; the rest waits until the peers are known."""
@@ -94,8 +94,8 @@ class Stager:
     def stage(self, peers: Sequence[PeerAddress]) -> None:
         """Bring what is missing, with the help of these nodes; called again when one was replaced."""
         with self._lock:
-            self._peers = [peer for peer in peers if peer.node != self._place.node]
-            self._asked_for += 1
+            self._peers = [peer for peer in peers if peer.node != self._identity.node]
+            self._round += 1
             self._heard = time.monotonic()
             self._lock.notify_all()
 
@@ -105,37 +105,11 @@ class Stager:
             self._stopped = True
             self._lock.notify_all()
         self._cache.abandon()
-        self._cache.unpin(self._place.run, self._place.pin)
+        self._cache.unpin(self._identity.run, self._identity.pin)
 
     def keep(self) -> None:
         """Say that the run's folder is in use."""
-        self._cache.pin(self._place.run, self._place.pin)
-
-    # the shelf that other nodes are served from
-
-    def have(self) -> Optional[bytes]:
-        with self._lock:
-            if not self._scanned:
-                return None
-            bits = bytearray((len(self._items) + 7) // 8)
-            for number in range(len(self._items)):
-                if number not in self._missing:
-                    bits[number >> 3] |= 1 << (number & 7)
-            return bytes(bits)
-
-    def open(self, number: int) -> Optional[BinaryIO]:
-        with self._lock:
-            if not 0 <= number < len(self._items) or number in self._missing:
-                return None
-            name, path = self._items[number].places[0]
-        folder = os.path.join(os.fsencode(self._cache.run_folder(self._place.run)), name.encode())
-        try:
-            return open_to_read(os.fsdecode(os.path.join(folder, path)))
-        except OSError:
-            return None
-
-    def is_named_by_digest(self, number: int) -> bool:
-        return bool(self._items[number].sha256)
+        self._cache.pin(self._identity.run, self._identity.pin)
 
     # the work
 
@@ -154,10 +128,10 @@ class Stager:
 
     def _wait_for_peers(self, turn: int) -> Tuple[int, List[PeerAddress]]:
         with self._lock:
-            self._lock.wait_for(lambda: self._stopped or self._asked_for > turn)
+            self._lock.wait_for(lambda: self._stopped or self._round > turn)
             if self._stopped:
                 raise StagingStopped
-            return self._asked_for, list(self._peers)
+            return self._round, list(self._peers)
 
     def _words(self, error: BaseException) -> str:
         if isinstance(error, OSError):
@@ -171,28 +145,28 @@ class Stager:
         items = items_of(inputs)
         self._cache.make()
         self.keep()
-        folder = self._cache.run_folder(self._place.run)
-        for given in inputs:
-            os.makedirs(os.path.join(folder, given.name), mode=0o700, exist_ok=True)
-            _write_samples(os.path.join(os.fsencode(folder), given.name.encode(), SAMPLES), given)
+        folder = self._cache.run_folder(self._identity.run)
+        for staged in inputs:
+            os.makedirs(os.path.join(folder, staged.name), mode=0o700, exist_ok=True)
+            # Nodes that share a cache write the same.
+            samples = os.path.join(os.fsencode(folder), staged.name.encode(), SAMPLES)
+            write_whole(samples, "".join(sample_lines(staged.rows)).encode())
         missing = set()
         for number, item in enumerate(items):
-            if not self._cache.take(self._place.run, item):
+            if not self._cache.take(self._identity.run, item):
                 missing.add(number)
-        with self._lock:
-            self._items, self._missing = items, missing
-            self.counts.total = sum(item.wanted.size for item in items)
-            self.counts.files = sum(len(item.places) for item in items)
-            self.counts.reused = sum(item.wanted.size for n, item in enumerate(items) if n not in missing)
-            self._scanned = True
+        self.counts.total = sum(item.file.size for item in items)
+        self.counts.files = sum(len(item.paths) for item in items)
+        self.counts.reused = sum(item.file.size for n, item in enumerate(items) if n not in missing)
+        self.shelf.fill(items, missing)
         self._cache.note_origins(items)
 
     def _bring(self, peers: List[PeerAddress], turn: int) -> bool:
         """Bring what is missing; return whether all is here, False where the peers changed meanwhile."""
-        if not self._missing:
+        if not self.shelf.missing:
             return True
-        sizes = [self._items[number].wanted.size for number in self._missing]
-        self._cache.make_room(sum(sizes), self._environ, {item.key for item in self._items})
+        sizes = [self.shelf.items[number].file.size for number in self.shelf.missing]
+        self._cache.make_room(sum(sizes), self._environ, {item.key for item in self.shelf.items})
         if not self._assign(peers, turn):
             return False
         threads = [threading.Thread(target=self._read_source, args=(turn,), daemon=True) for _ in range(SOURCE_WORKERS)]
@@ -210,10 +184,10 @@ class Stager:
                 raise SourceFailed(self._failure)
             if self._stopped:
                 raise StagingStopped
-            return not self._missing
+            return not self.shelf.missing
 
     def _is_at_work(self, turn: int) -> bool:
-        return bool(self._missing) and not (self._stopped or self._failure or self._asked_for != turn)
+        return bool(self.shelf.missing) and not (self._stopped or self._failure or self._round != turn)
 
     def _assign(self, peers: List[PeerAddress], turn: int) -> bool:
         """Find out what other nodes have, and take on what is this node's to read; False where the peers changed."""
@@ -223,7 +197,7 @@ class Stager:
             with self._lock:
                 if self._stopped:
                     raise StagingStopped
-                if self._asked_for != turn:
+                if self._round != turn:
                     return False
             peer = waiting.popleft()
             bits = self._ask(peer)
@@ -231,9 +205,11 @@ class Stager:
                 waiting.append(peer)
                 time.sleep(REST_S / len(waiting))
             else:
-                elsewhere |= {number for number in self._missing if _has(bits, number)}
+                elsewhere |= {number for number in self.shelf.missing if has(bits, number)}
         with self._lock:
-            mine = [n for n in self._missing if n % self._place.nodes == self._place.node and n not in elsewhere]
+            mine = [
+                n for n in self.shelf.missing if n % self._identity.nodes == self._identity.node and n not in elsewhere
+            ]
             self._own = deque(sorted(mine))
         return True
 
@@ -249,17 +225,17 @@ class Stager:
             number = self._claim_own(turn)
             if number is None:
                 return
-            item = self._items[number]
+            item = self.shelf.items[number]
             try:
                 # Another run on this machine may have been faster.
-                if not self._cache.take(self._place.run, item):
-                    self._read_whole(item)
+                if not self._cache.take(self._identity.run, item):
+                    self._fetch(item)
                 self._has_come(number)
             except StagingStopped:
                 return
             except Exception as error:  # whatever it is, the run must be told
-                why = self._words(error) if isinstance(error, OSError) else f"{item.wanted.source}: {error}"
-                self._fail(why)
+                reason = self._words(error) if isinstance(error, OSError) else f"{item.file.source}: {error}"
+                self._fail(reason)
                 return
 
     def _claim_own(self, turn: int) -> Optional[int]:
@@ -271,7 +247,7 @@ class Stager:
             while self._is_at_work(turn) and self._own:
                 for _ in range(len(self._own)):
                     number = self._own.popleft()
-                    if number not in self._missing:
+                    if number not in self.shelf.missing:
                         continue
                     if number not in self._claimed:
                         self._claimed.add(number)
@@ -280,9 +256,9 @@ class Stager:
                 self._lock.wait(REST_S)
         return None
 
-    def _read_whole(self, item: Content) -> None:
-        with self._cache.incoming(self._place.run, item) as file:
-            sha256 = fetch(item.wanted, item.site, self._environ, file, self._count_source)
+    def _fetch(self, item: Content) -> None:
+        with self._cache.incoming(self._identity.run, item) as file:
+            sha256 = fetch(item.file, item.site, self._environ, file, partial(self._count, "from_source"))
             if item.sha256 and sha256 != item.sha256:
                 raise SourceFailed("its SHA-256 is not that of the file that was chosen")
 
@@ -319,32 +295,26 @@ class Stager:
             pass
         finally:
             with self._lock:
-                self._claimed -= self._missing.intersection(claimed)
+                self._claimed -= self.shelf.missing.intersection(claimed)
                 self._lock.notify_all()
         return count
 
     def _claim(self, bits: bytes) -> List[int]:
         """Choose some of what another node has and nobody here is getting."""
         with self._lock:
-            free = [number for number in self._missing - self._claimed if _has(bits, number)]
+            free = [number for number in self.shelf.missing - self._claimed if has(bits, number)]
             numbers = random.sample(free, min(BATCH, len(free)))
             self._claimed.update(numbers)
             return numbers
 
     def _get(self, peer: Peer, number: int) -> None:
-        item = self._items[number]
-        if self._cache.take(self._place.run, item):  # nodes may have one cache in common
+        item = self.shelf.items[number]
+        if self._cache.take(self._identity.run, item):  # nodes may have one cache in common
             self._has_come(number, reused=True)
             return
-        with self._cache.incoming(self._place.run, item) as file:
-            peer.fetch(number, item.wanted.size, item.sha256, file, self._count_peer)
+        with self._cache.incoming(self._identity.run, item) as file:
+            peer.fetch(number, item.file.size, item.sha256, file, partial(self._count, "from_peers"))
         self._has_come(number)
-
-    def _count_source(self, count: int) -> None:
-        self._count("from_source", count)
-
-    def _count_peer(self, count: int) -> None:
-        self._count("from_peers", count)
 
     def _count(self, name: str, count: int) -> None:
         with self._lock:
@@ -355,24 +325,12 @@ class Stager:
 
     def _has_come(self, number: int, reused: bool = False) -> None:
         with self._lock:
-            self._missing.discard(number)
+            self.shelf.missing.discard(number)
             if reused:
-                self.counts.reused += self._items[number].wanted.size
+                self.counts.reused += self.shelf.items[number].file.size
             self._lock.notify_all()
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, reason: str) -> None:
         with self._lock:
-            self._failure = self._failure or why
+            self._failure = self._failure or reason
             self._lock.notify_all()
-
-
-def _has(bits: bytes, number: int) -> bool:
-    return number >> 3 < len(bits) and bool(bits[number >> 3] >> (number & 7) & 1)
-
-
-def _write_samples(path: bytes, given: StagedInput) -> None:
-    """Write samples.jsonl, whole or not at all: nodes that share a cache write the same."""
-    number, part = tempfile.mkstemp(dir=os.path.dirname(path))
-    with os.fdopen(number, "w", encoding="utf-8") as file:
-        file.writelines(sample_lines(given.rows))
-    os.replace(part, path)

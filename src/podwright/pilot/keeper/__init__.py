@@ -1,1 +1,1 @@
-"""Runs on one machine: who waits for a place, and who replaces a lost node."""
+"""Runs on one machine: who waits for a slot, and who replaces a lost node."""

@@ -7,33 +7,31 @@ would be taken for the end of all. podman's own way to pass signals on loses tho
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from typing import List, Set
 
 from ..system.loop import WATCHED, Loop
 from ..system.prctl import adopt_orphans
-from ..system.processes import descendants, exit_facts, kill_tree, send
+from ..system.processes import descendants, exit_facts, kill_tree, send, start
 
 LEAVE_S = 10.0
 NOT_STARTED = (125, 126, 127)
 """As podman says that there is no container; the first of them stands for all."""
 
 
-def main(order_file: str, command: List[str]) -> int:
+def main(argv: List[str]) -> int:
     """Run the command that starts the container; return the exit code of the pilot inside."""
+    order_file, command = argv[0], argv[1:]
     loop = Loop()
     waiting: Set[int] = set()
     loop.catch_signals()
     adopt_orphans()
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-    # Reaped by the loop, never by subprocess.
-    child.returncode = 0
-    while child.pid not in loop.ended:
+    child = start(command)
+    while child not in loop.ended:
         waiting |= loop.turn(0.05 if waiting else 1.0) & set(WATCHED)
         if waiting:
             waiting = _pass_on(waiting, order_file)
-    code, killed = exit_facts(loop.ended.pop(child.pid))
+    code, killed = exit_facts(loop.ended.pop(child))
     leave_by = time.monotonic() + LEAVE_S
     while not killed and descendants(os.getpid()) and time.monotonic() < leave_by:
         loop.turn(0.05)

@@ -8,16 +8,15 @@ import os
 from typing import Any, Dict, List, Optional
 
 from ..life.lease import Leases
-from ..protocol import EXIT_STOPPED, KEY_KIND, KEY_TIME, Order, parse_order, record_folders, rows_of
-from ..system.journal import CLOSE_S, KEPT_EVENTS, JsonLines
+from ..protocol import EXIT_STOPPED, KEY_KIND, KEY_TIME, Order, leader_events, parse_order, rows_of
+from ..system.journal import CLOSE_S, MAX_WAITING_EVENTS, JsonLines
 from ..system.loop import STOPPING, Loop
-from ..system.plain_files import open_to_read
-from ..system.sealed import read_whole
+from ..system.plain_files import read_whole
 
 STOPPED: Dict[str, Any] = {"state": "terminated", "reason": "stopped", "code": EXIT_STOPPED}
 
 
-class Kept:
+class KeptRun:
     """One run: its order, its folder and the lock that says it is cared for."""
 
     def __init__(self, order_file: str) -> None:
@@ -44,7 +43,7 @@ class Kept:
 
     def end(self, now: float, verdict: Dict[str, Any]) -> None:
         """Write the end of a run that never started."""
-        lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), KEPT_EVENTS)
+        lines = JsonLines(os.path.join(self.folder, "engine.jsonl"), MAX_WAITING_EVENTS)
         lines.write({KEY_TIME: round(now, 3), KEY_KIND: "end", **verdict})
         lines.close(CLOSE_S)
         self.let_go()
@@ -56,24 +55,23 @@ class Kept:
     def is_over(self) -> bool:
         return any(row.get(KEY_KIND) == "end" for row in self._rows())
 
-    def place_of_orphan(self) -> Optional[int]:
-        """Return the place that pilots of this run still fill whose keeper is dead, or None where there are none."""
+    def orphan_slot(self) -> Optional[int]:
+        """Return the slot that pilots of this run still fill whose keeper is dead, or None where there are none."""
         leases = Leases(os.path.join(self.folder, "lease"), "")
         if leases.ended() is not None or leases.rival() is None:
             return None
-        places = [row.get("place") for row in self._rows() if row.get(KEY_KIND) == "kept"]
-        known = [place for place in places if isinstance(place, int)]
-        return (known or [0])[-1]
+        slots = [row.get("place") for row in self._rows() if row.get(KEY_KIND) == "kept"]
+        numbers = [slot for slot in slots if isinstance(slot, int)]
+        return (numbers or [0])[-1]
 
     def _rows(self) -> List[Dict[str, Any]]:
         return list(rows_of(os.path.join(self.folder, "engine.jsonl")))
 
 
-def parts_of(folder: str) -> List[str]:
+def point_folders(folder: str) -> List[str]:
     """Return the folders of a run's points, or its own when it has none."""
     try:
-        with open_to_read(os.path.join(folder, "run.json")) as file:
-            count = int(json.load(file).get("points", 0))
+        count = int(json.loads(read_whole(os.path.join(folder, "run.json"))).get("points", 0))
     except (OSError, ValueError):
         count = 0
     return [f"{os.path.normpath(folder)}-{point + 1}" for point in range(count)] or [folder]
@@ -81,24 +79,20 @@ def parts_of(folder: str) -> List[str]:
 
 def succeeded(folder: str) -> Optional[bool]:
     """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client tell."""
-    files = [os.path.join(folder, "engine.jsonl")]
-    for node, _, path in record_folders(os.path.join(folder, "record")):
-        if node == 0:
-            files.append(os.path.join(path, "events.jsonl"))
-    files.append(os.path.join(folder, "client.jsonl"))
-    for path in files:
+    events = leader_events(os.path.join(folder, "record"))
+    for path in [os.path.join(folder, "engine.jsonl"), *events, os.path.join(folder, "client.jsonl")]:
         for row in rows_of(path):
             if row.get(KEY_KIND) in ("end", "lost"):
                 return row.get("state") == "succeeded"
     return None
 
 
-def wait_for(folder: str, waiting: List[Kept], loop: Loop) -> Optional[Dict[str, Any]]:
+def wait_for(folder: str, waiting: List[KeptRun], loop: Loop) -> Optional[Dict[str, Any]]:
     """Wait until the run in `folder` is over; return None when it succeeded, else what becomes of the runs after it."""
     name = os.path.basename(os.path.normpath(folder))
     failed = {"state": "failed", "reason": f"{name}, which it comes after, did not succeed", "code": None}
     while True:
-        ends = [succeeded(part) for part in parts_of(folder)]
+        ends = [succeeded(point) for point in point_folders(folder)]
         if all(ends):
             return None
         if None not in ends:

@@ -27,13 +27,13 @@ from ..protocol import (
     record_name,
     rows_of,
 )
-from ..system.journal import CLOSE_S, KEPT_EVENTS, Clock, JsonLines
+from ..system.journal import CLOSE_S, MAX_WAITING_EVENTS, Clock, JsonLines
 from ..system.loop import Loop
 from ..system.paths import FolderWatch, scratch_of
 from ..system.plain_files import open_to_add
-from ..system.processes import exit_facts, kill_tree, send
+from ..system.processes import exit_facts, kill_tree, send, start
 from ..system.sealed import ORDER, PILOT, Program, path_of, seal
-from .kept_run import STOPPED, Kept
+from .kept_run import STOPPED, KeptRun
 from .slots import MachineShare
 
 REPLACEMENTS = 10
@@ -86,12 +86,12 @@ class Bench(NamedTuple):
 class Keeper:
     """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
 
-    def __init__(self, kept: Kept, share: MachineShare, bench: Bench) -> None:
-        self._kept, self._order, self._share = kept, kept.order, share
+    def __init__(self, run: KeptRun, share: MachineShare, bench: Bench) -> None:
+        self._run, self._order, self._share = run, run.order, share
         self._bench, self._loop = bench, bench.loop
-        self._sealed_order = seal(kept.order_data, "order.json")
-        self._lines = JsonLines(os.path.join(kept.folder, "engine.jsonl"), KEPT_EVENTS)
-        self._folder_watch = FolderWatch(kept.folder, self._order.gone_s)
+        self._sealed_order = seal(run.order_data, "order.json")
+        self._lines = JsonLines(os.path.join(run.folder, "engine.jsonl"), MAX_WAITING_EVENTS)
+        self._folder_watch = FolderWatch(run.folder, self._order.gone_s)
         self._pilots = [Pilot(node) for node in range(self._order.nodes)]
         self._given_back = 0
         self._leave_by: Optional[float] = None
@@ -105,7 +105,7 @@ class Keeper:
 
     def look(self) -> bool:
         """Look after the run; return whether it is over, and nothing of it is left."""
-        if self._verdict is None and (self._kept.is_cancelled or self._folder_watch.is_gone()):
+        if self._verdict is None and (self._run.is_cancelled or self._folder_watch.is_gone()):
             self.stop(signal.SIGTERM)
         self._look_at_pilots()
         self._start_due()
@@ -115,7 +115,7 @@ class Keeper:
         self.say("end", **(self._verdict or {}))
         self._lines.close(CLOSE_S)
         os.close(self._sealed_order)
-        self._kept.let_go()
+        self._run.let_go()
         return True
 
     def patience(self) -> float:
@@ -142,19 +142,19 @@ class Keeper:
             "PODWRIGHT_JOB": self._job,
             "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
-            "PODWRIGHT_TOKEN_FILE": os.path.join(self._kept.folder, "token"),
+            "PODWRIGHT_TOKEN_FILE": os.path.join(self._run.folder, "token"),
             PILOT: path_of(self._bench.program.pilot),
             ORDER: path_of(self._sealed_order),
         }
         gpus = self._share.gpus_of_node(pilot.node, order.nodes)
         if gpus is not None:
             environ["CUDA_VISIBLE_DEVICES"] = gpus
-        stub = self._bench.program.stub_line(self._kept.order_file)
+        stub = self._bench.program.stub_line(self._run.order_file)
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
-            ship = self._bench.program.role_line("ship", self._kept.order_file)
+            ship = self._bench.program.role_line("ship", self._run.order_file)
             with suppress(OSError):
-                os.makedirs(os.path.join(self._kept.folder, "frames"), mode=0o700, exist_ok=True)
+                os.makedirs(os.path.join(self._run.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
             pilot.shipper = self._spawn(ship, environ, log, subprocess.DEVNULL)
         self.say("node", node=pilot.node, restart=pilot.restart, pid=pilot.pid)
@@ -162,25 +162,16 @@ class Keeper:
     def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
         file = self._open_log(log)
         with _bound_to(self._share.cpus):
-            child = subprocess.Popen(
-                argv,
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=errors,
-                start_new_session=True,
-                pass_fds=(self._bench.program.pilot, self._sealed_order),
-            )
+            descriptors = (self._bench.program.pilot, self._sealed_order)
+            pid = start(argv, env=environ, stdout=file, stderr=errors, pass_fds=descriptors)
         os.close(file)
-        # Reaped by the loop, never by subprocess.
-        child.returncode = 0
-        self._bench.pids.add(child.pid)
-        return child.pid
+        self._bench.pids.add(pid)
+        return pid
 
     def _open_log(self, name: str) -> int:
         """Open a log in the run's folder, which may be gone by now, or hold something else under that name."""
         try:
-            return open_to_add(os.path.join(self._kept.folder, name))
+            return open_to_add(os.path.join(self._run.folder, name))
         except OSError:
             return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
@@ -214,7 +205,7 @@ class Keeper:
             self._replace(pilot, f"killed by {name}" if name else f"exit code {code}, process {pid}")
 
     def _record(self, pilot: Pilot) -> str:
-        base = self._kept.folder if self._order.shared else scratch_of(self._kept.job, self._order.scratch, pilot.node)
+        base = self._run.folder if self._order.shared else scratch_of(self._run.job, self._order.scratch, pilot.node)
         return os.path.join(base, "record", record_name(pilot.node, pilot.restart))
 
     def _last_words(self, pilot: Pilot) -> str:
@@ -237,9 +228,9 @@ class Keeper:
         self._bench.pids.discard(pilot.shipper)
         pilot.shipper = None
 
-    def _replace(self, pilot: Pilot, why: str) -> None:
+    def _replace(self, pilot: Pilot, reason: str) -> None:
         if pilot.restart >= REPLACEMENTS:
-            self._give_up(f"the pilot of node {pilot.node} ended {pilot.restart + 1} times: {why}; see pilot.log")
+            self._give_up(f"the pilot of node {pilot.node} ended {pilot.restart + 1} times: {reason}; see pilot.log")
             pilot.code = EXIT_FAILED
             return
         pilot.start_at = time.monotonic() + min(0.05 * 2**pilot.restart, 5.0)

@@ -1,4 +1,4 @@
-"""The keep role: runs of one machine, side by side as far as there are places, else one after the other.
+"""The keep role: runs of one machine, side by side as far as there are slots, else one after the other.
 
 It is detached from the client that started it and holds a lock of each run as long as it lives: that is how anyone can
 tell whether a local run still has somebody who cares for it.
@@ -14,7 +14,7 @@ from ..system.journal import Clock
 from ..system.loop import STOPPING, Loop
 from ..system.prctl import adopt_orphans
 from ..system.sealed import Program
-from .kept_run import STOPPED, Kept, wait_for
+from .kept_run import STOPPED, KeptRun, wait_for
 from .process import Bench, Keeper
 from .slots import MachineShare, first_free, shares_of
 
@@ -45,34 +45,34 @@ def parse(argv: List[str]) -> KeepOptions:
 
 
 class Shift:
-    """Runs that wait, and those that are kept now, each in a place of its own."""
+    """Runs that wait, and those that are kept now, each in a slot of its own."""
 
-    def __init__(self, runs: List[Kept], shares: List[MachineShare], bench: Bench) -> None:
+    def __init__(self, runs: List[KeptRun], shares: List[MachineShare], bench: Bench) -> None:
         self._waiting, self._shares, self._bench = list(runs), shares, bench
-        self._kept: Dict[int, Keeper] = {}
+        self._keepers: Dict[int, Keeper] = {}
         self._verdict: Optional[Dict[str, Any]] = None
 
     @property
     def is_over(self) -> bool:
-        return not self._waiting and not self._kept
+        return not self._waiting and not self._keepers
 
     def stop(self, verdict: Dict[str, Any], number: int = 0) -> None:
         """Start nothing more, and end what runs by this signal."""
         self._verdict = verdict
-        for keeper in self._kept.values():
+        for keeper in self._keepers.values():
             keeper.stop(number)
 
     def turn(self) -> None:
-        """Put waiting runs into free places, wait for what comes next, and look after those that run."""
+        """Put waiting runs into free slots, wait for what comes next, and look after those that run."""
         self._end_unwanted()
         self._fill()
-        patience_s = min([LOOK_S, *(keeper.patience() for keeper in self._kept.values())])
+        patience_s = min([LOOK_S, *(keeper.patience() for keeper in self._keepers.values())])
         if not self.is_over:
             for number in self._bench.loop.turn(patience_s) & STOPPING:
                 self.stop(STOPPED, number)
-        for place, keeper in list(self._kept.items()):
+        for slot, keeper in list(self._keepers.items()):
             if keeper.look():
-                del self._kept[place]
+                del self._keepers[slot]
 
     def _end_unwanted(self) -> None:
         """End runs that never start: cancelled while they waited, or stopped with all others."""
@@ -82,20 +82,20 @@ class Shift:
                 run.end(self._bench.clock.now(), self._verdict or STOPPED)
 
     def _fill(self) -> None:
-        """Start runs in their order. Pilots that outlived another keeper keep their place, and their run waits."""
-        orphans = {run: place for run in self._waiting if (place := run.place_of_orphan()) is not None}
+        """Start runs in their order. Pilots that outlived another keeper keep their slot, and their run waits."""
+        orphans = {run: slot for run in self._waiting if (slot := run.orphan_slot()) is not None}
         for run in [run for run in self._waiting if run not in orphans]:
-            share = first_free(self._shares, {*self._kept, *orphans.values()})
+            share = first_free(self._shares, {*self._keepers, *orphans.values()})
             if share is None:
                 return
             self._waiting.remove(run)
-            self._kept[share.number] = Keeper(run, share, self._bench)
+            self._keepers[share.number] = Keeper(run, share, self._bench)
 
 
 def main(argv: List[str]) -> int:
     """Keep the runs of the orders, after the run in the folder that `--after` names."""
     options = parse(argv)
-    runs = [Kept(path) for path in options.orders]
+    runs = [KeptRun(path) for path in options.orders]
     runs = [run for run in runs if run.take() and not run.is_over()]
     # Read before anything of these runs can write there.
     program = Program(os.path.dirname(os.path.abspath(sys.argv[0])))

@@ -1,4 +1,4 @@
-"""Places for runs side by side on one machine: each has CPUs and GPUs of its own. Pure."""
+"""Slots for runs side by side on one machine: each has CPUs and GPUs of its own. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import List, NamedTuple, Optional, Sequence, Set
 
 
 class MachineShare(NamedTuple):
-    """What one place has; no GPUs are named where all runs may see all of them."""
+    """What one slot has; no GPUs are named where all runs may see all of them."""
 
     number: int
     cpus: List[int]
     gpus: List[str]
 
     def gpus_of_node(self, node: int, nodes: int) -> Optional[str]:
-        """Return what one node of the run in this place sees, as CUDA_VISIBLE_DEVICES says it."""
+        """Return what one node of the run in this slot sees, as CUDA_VISIBLE_DEVICES says it."""
         if not self.gpus:
             return None
         each = len(self.gpus) // nodes
@@ -21,23 +21,23 @@ class MachineShare(NamedTuple):
 
 
 def shares_of(count: int, cpus: Sequence[int], gpus: Sequence[str], gpus_each: int) -> List[MachineShare]:
-    """Deal CPUs out evenly, neighbours together, and to each place as many GPUs as a run asks for.
+    """Deal CPUs out evenly, neighbours together, and to each slot as many GPUs as a run asks for.
 
-    A single place has all there is: whoever starts a run alone shares this machine out himself.
+    A single slot has all there is: whoever starts a run alone shares this machine out himself.
     """
     if count == 1:
         return [MachineShare(0, list(cpus), list(gpus[:gpus_each]))]
-    bounds = [len(cpus) * place // count for place in range(count + 1)]
+    bounds = [len(cpus) * slot // count for slot in range(count + 1)]
     return [
         MachineShare(
-            place,
-            list(cpus[bounds[place] : bounds[place + 1]]) or list(cpus),
-            list(gpus[place * gpus_each : (place + 1) * gpus_each]),
+            slot,
+            list(cpus[bounds[slot] : bounds[slot + 1]]) or list(cpus),
+            list(gpus[slot * gpus_each : (slot + 1) * gpus_each]),
         )
-        for place in range(count)
+        for slot in range(count)
     ]
 
 
 def first_free(shares: Sequence[MachineShare], taken: Set[int]) -> Optional[MachineShare]:
-    """Return a place that nothing runs in, or None."""
+    """Return a slot that nothing runs in, or None."""
     return next((share for share in shares if share.number not in taken), None)

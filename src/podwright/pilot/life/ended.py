@@ -8,27 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import Optional, Sequence
 
-from ..protocol import (
-    EXIT_FAILED,
-    EXIT_FENCED,
-    EXIT_GIVEN_BACK,
-    EXIT_STOPPED,
-    KEY_KIND,
-    parse_line,
-    record_folders,
-    rows_of,
-)
+from ..protocol import KEY_KIND, leader_events, parse_line, rows_of
+from ..system.plain_files import read_whole
 
-EXITS = {
-    "succeeded": 0,
-    "failed": EXIT_FAILED,
-    "terminated": EXIT_STOPPED,
-    "given_back": EXIT_GIVEN_BACK,
-    "fenced": EXIT_FENCED,
-}
-"""How a pilot leaves, by what became of its run."""
 ENDS = ("succeeded", "failed", "terminated")
 NAME = "ended"
 """In the folder of the leases: `{"state": ...}`, created exclusively by the leader before it says `end`."""
@@ -46,14 +31,10 @@ def final(state: object, cancel_marks: Sequence[str]) -> Optional[str]:
 def read_ended(lease: str) -> Optional[str]:
     """Return the state that the end was claimed with; a file without one was never finished, and claims nothing."""
     try:
-        with open(os.path.join(lease, NAME), "rb") as file:
-            row = parse_line(file.read()) or {}
+        row = parse_line(read_whole(os.path.join(lease, NAME))) or {}
     except OSError:
         return None
-    state = row.get("state")
-    if state not in ENDS:
-        return None
-    return str(state)
+    return str(row["state"]) if row.get("state") in ENDS else None
 
 
 def write_ended(lease: str, state: str) -> str:
@@ -70,13 +51,10 @@ def write_ended(lease: str, state: str) -> str:
         return read_ended(lease) or state
     except OSError:
         return state
-    try:
+    with suppress(OSError):
         os.write(file, data)
         os.fsync(file)
-    except OSError:
-        pass
-    finally:
-        os.close(file)
+    os.close(file)
     return state
 
 
@@ -89,9 +67,8 @@ def final_state(lease: str, record: str, cancel_marks: Sequence[str]) -> Optiona
     if claimed is not None:
         return claimed
     last = None
-    for node, _, path in record_folders(record):
-        if node == 0:
-            for row in rows_of(os.path.join(path, "events.jsonl")):
-                if row.get(KEY_KIND) == "end":
-                    last = row.get("state")
+    for path in leader_events(record):
+        for row in rows_of(path):
+            if row.get(KEY_KIND) == "end":
+                last = row.get("state")
     return final(last, cancel_marks)

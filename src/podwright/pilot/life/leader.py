@@ -10,15 +10,13 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..protocol import EXIT_STOPPED, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
+from ..protocol import EXIT_STOPPED, EXITS, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
 from ..system.journal import Journal
+from ..system.links import free_port
 from .attempts import Attempts
 from .checkpoint import CheckpointWatch
-from .ended import EXITS
 from .lease import MAX_BACK, Leases
-from .links import free_port
-from .member import Member, find_hang, name_of, tell_all, why_absent, why_incomplete, worn_out
-from .staging_round import StageRound
+from .member import Member, Members, StageRound, find_hang
 from .workdir import Keeping
 
 SETTLE_S = 1.0
@@ -45,7 +43,7 @@ class Leader:
         self._order, self._restart, self._address = order, restart, address
         self._leases, self._say, self._now = leases, journal.say, journal.now
         self._monotonic = monotonic
-        self.members: Dict[int, Member] = {}
+        self.members = Members()
         self.phase = "join"
         self.attempts = Attempts(restart)
         self._phase_began = self._monotonic()
@@ -73,7 +71,7 @@ class Leader:
         """Return the epoch of the attempt that was begun last."""
         return self.attempts.epoch
 
-    # what the nodes tell
+    # what the nodes say
 
     def join(self, facts: Dict[str, Any], link: Any) -> Optional[str]:
         """Let a node in; return why it may not be here, if so."""
@@ -144,7 +142,7 @@ class Leader:
         took_s = round(self._now() - (self.attempts.began or self._now()), 3)
         self._say("goal", metric=goal["metric"], value=value, took_s=took_s)
 
-    # what time tells
+    # what time brings
 
     def tick(self) -> None:
         """Do what the phase asks for; called at every turn of the loop."""
@@ -153,14 +151,14 @@ class Leader:
 
     def beat(self) -> None:
         """Tell every node and the lease that this leader lives, and look for a new checkpoint."""
-        tell_all(self.members, {KEY_KIND: "beat"})
+        self.members.tell({KEY_KIND: "beat"})
         if self.epoch is not None:
             self._leases.renew(self.epoch)
         if self.phase == "run":
             self.checkpoints.tell(self._say)
 
     def _gather(self) -> None:
-        here = [m for m in self.members.values() if m.link.alive]
+        here = self.members.here
         complete = len(here) == self._order.nodes and all(m.idle for m in here)
         if complete and not all(m.staged for m in here):  # they know each other: no clock of the user's runs meanwhile
             self._staging = StageRound(here)
@@ -172,34 +170,34 @@ class Leader:
         if self._over_time():
             self._end_over_time()
         elif self._monotonic() - self._phase_began > self._order.join_timeout_s:
-            self.give_back(obstacle or why_incomplete(self._order, {m.node for m in here}))
+            self.give_back(obstacle or self.members.incomplete(self._order))
         elif self._order.rejoin_s is not None:
             self._judge_absence(self._order.silence_s + self._order.rejoin_s)
 
     def _wait_staged(self) -> None:
-        """Gather anew when the nodes have their data, or when one of them is gone or was replaced."""
+        """Gather again when the nodes have their data, or when one of them is gone or was replaced."""
         assert self._staging is not None
         if self._staging.is_over(self.members.values(), self._monotonic(), self._order.silence_s):
             self._enter_phase("join")
 
-    def _judge_absence(self, most_s: float) -> None:
+    def _judge_absence(self, max_s: float) -> None:
         """Give the nodes back when one that had joined does not come again: its engine replaces all of them or none."""
-        why = why_absent(self.members, self._monotonic(), most_s)
-        if not why:
+        reason = self.members.absent(self._monotonic(), max_s)
+        if not reason:
             return
         count = self._leases.count_back(self._restart)
         if count > MAX_BACK:
-            self.end("failed", f"{why}, for the {count}th time", None)
+            self.end("failed", f"{reason}, for the {count}th time", None)
         else:
-            self.give_back(why)
+            self.give_back(reason)
 
     def _go(self) -> str:
         """Begin the next attempt; return what stands in its way this time, or nothing."""
         if self._leave_ended() or self._yield_to_rival():
             return ""
-        worn = worn_out(self.members.values())
-        if worn:
-            self.end("failed", worn, None)
+        worn_out = self.members.worn_out()
+        if worn_out:
+            self.end("failed", worn_out, None)
             return ""
         try:
             port = free_port(self._order.bind)
@@ -284,16 +282,16 @@ class Leader:
             self._fail(node, failure)
 
     def _fail(self, node: int, failure: Dict[str, Any]) -> None:
-        rank, name = failure["rank"], name_of(self.members, node)
+        rank, name = failure["rank"], self.members.name(node)
         stopped = [other for other in range(self._order.world_size) if other != rank]
         fields = {name: failure[name] for name in ("rank", "code", "signal", "after_s", "why", "tail")}
         self._say("failed", node=node, host=self.members[node].host, stopped=stopped, **fields)
         who = f"{name}:" if rank is None else f"rank {rank} on {name}"
-        why = f"{who} {failure['why']}"
+        reason = f"{who} {failure['why']}"
         if failure.get("fatal"):
-            self.stop_for_good("failed", why, failure["code"], FAILURE_GRACE_S)
+            self.stop_for_good("failed", reason, failure["code"], FAILURE_GRACE_S)
         else:
-            self._retry(why, failure["code"])
+            self._retry(reason, failure["code"])
 
     def _judge_silence(self) -> None:
         limit = self._order.hang_after_s
@@ -302,20 +300,20 @@ class Leader:
         hang = find_hang(self.members.values(), limit, self._monotonic())
         if hang:
             self._say("hang", **hang._asdict())
-            tell_all(self.members, {KEY_KIND: "stacks", "rank": hang.rank})
-            self._retry(f"rank {hang.rank} on {name_of(self.members, hang.node)} hangs: {hang.why}", None)
+            self.members.tell({KEY_KIND: "stacks", "rank": hang.rank})
+            self._retry(f"rank {hang.rank} on {self.members.name(hang.node)} hangs: {hang.why}", None)
 
-    def _retry(self, why: str, code: Optional[int]) -> None:
+    def _retry(self, reason: str, code: Optional[int]) -> None:
         if self.attempts.retries_spent >= self._order.retries:
-            self.stop_for_good("failed", why, code, FAILURE_GRACE_S)
+            self.stop_for_good("failed", reason, code, FAILURE_GRACE_S)
             return
         self.attempts.plan_retry()
-        self._say("retry", attempt=self.attempts.number + 1, why=why)
+        self._say("retry", attempt=self.attempts.number + 1, why=reason)
         self._stop(FAILURE_GRACE_S)
 
     def _lost(self, node: int, how: str) -> None:
         self.attempts.plan_replacement()
-        self._say("retry", attempt=self.attempts.number + 1, why=f"{name_of(self.members, node)} {how}", lost=node)
+        self._say("retry", attempt=self.attempts.number + 1, why=f"{self.members.name(node)} {how}", lost=node)
         self._stop(FAILURE_GRACE_S)
 
     def _stop(self, grace_s: float) -> None:
@@ -326,36 +324,36 @@ class Leader:
         self._enter_phase("stop")
 
     def _wait_idle(self) -> None:
-        here = [m for m in self.members.values() if m.link.alive]
+        here = self.members.here
         if all(m.idle for m in here) or self._monotonic() > self._stop_by:
             if self.attempts.planned is None:
                 self.end(*self._verdict)
             else:
                 self._enter_phase("join")
 
-    def terminate(self, why: str) -> None:
+    def terminate(self, reason: str) -> None:
         """Stop the run from outside; one that is being ended already keeps its own reason."""
         ending = self.phase == "stop" and self.attempts.planned is None
         if self.phase == "keep":
-            self.keeping.stop(why)
+            self.keeping.stop(reason)
         elif self.phase != "end" and not ending:
-            self.stop_for_good("terminated", why, EXIT_STOPPED)
+            self.stop_for_good("terminated", reason, EXIT_STOPPED)
 
-    def give_back(self, why: str) -> None:
+    def give_back(self, reason: str) -> None:
         """Return the nodes to the engine: the ranks write their checkpoint, and it starts the run again later."""
         retrying = self.phase == "stop" and self.attempts.planned is not None
         if self.phase == "run" or retrying:
-            self._say("given_back", why=why)
-            self.stop_for_good("given_back", why, None)
+            self._say("given_back", why=reason)
+            self.stop_for_good("given_back", reason, None)
         elif self.phase in ("join", "stage"):
-            self._say("given_back", why=why)
-            self.end("given_back", why, None)
+            self._say("given_back", why=reason)
+            self.end("given_back", reason, None)
         elif self.phase == "keep":
-            self.keeping.stop(why)
+            self.keeping.stop(reason)
 
-    def stop_for_good(self, state: str, why: str, code: Optional[int], grace_s: Optional[float] = None) -> None:
+    def stop_for_good(self, state: str, reason: str, code: Optional[int], grace_s: Optional[float] = None) -> None:
         """Stop the ranks and end the run with this verdict; without `grace_s` they get the user's grace."""
-        self._verdict, self.attempts.planned = (state, why, code), None
+        self._verdict, self.attempts.planned = (state, reason, code), None
         if grace_s is None:
             grace_s = self._order.grace_s
         self._stop(grace_s)
@@ -385,7 +383,7 @@ class Leader:
         self._dismiss(state, reason, code)
 
     def _dismiss(self, state: str, reason: str, code: Optional[int]) -> None:
-        tell_all(self.members, {KEY_KIND: "end", "state": state})
+        self.members.tell({KEY_KIND: "end", "state": state})
         self._verdict = (state, reason, code)
         self._enter_phase("end")
 

@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from ..protocol import Epoch, parse_line, whole_number
-from ..system.plain_files import open_to_read
+from ..system.plain_files import names_in, open_to_read
 from .ended import final, read_ended, write_ended
 
 STALE_S = 60.0
@@ -129,14 +129,8 @@ class Leases:
         return claim.job not in ("", self._job)
 
     def _epochs(self) -> List[Epoch]:
-        if not self._folder:
-            return []
-        try:
-            names = os.listdir(self._folder)
-        except OSError:
-            return []
         epochs = []
-        for name in names:
+        for name in names_in(self._folder) if self._folder else ():
             head, _, tail = name.partition(".")
             restart, retry = whole_number(head), whole_number(tail)
             if restart is not None and retry is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Any, Collection, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from ..protocol import Order, node_names
+from ..protocol import KEY_KIND, Order, node_names
 
 _STUCK_STATES = (("T", "its process is stopped"), ("t", "it is being traced"), ("D", "it waits in the kernel"))
 """The state letters of /proc that no running rank keeps, the most certain first."""
@@ -59,42 +59,67 @@ class Member:
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
 
 
-def tell_all(members: Mapping[int, Member], message: Dict[str, Any]) -> None:
-    """Send every node the same."""
-    for member in members.values():
-        member.link.send(message)
+class StageRound:
+    """Nodes that were told of each other. A node that is gone or was replaced ends the round, and another begins."""
+
+    def __init__(self, members: List[Member]) -> None:
+        self._instances = [member.instance for member in members]
+        peers = [(member.node, member.address, member.data_port) for member in members]
+        for member in members:
+            member.link.send({KEY_KIND: "stage", "peers": peers})
+
+    def is_over(self, members: Iterable[Member], now: float, silence_s: float) -> bool:
+        """Return whether all have their data, or not all are here any more; a node that is silent is not."""
+        here = []
+        for member in members:
+            if now - member.heard > silence_s:
+                member.link.close()
+            if member.link.alive:
+                here.append(member)
+        return [member.instance for member in here] != self._instances or all(member.staged for member in here)
 
 
-def why_incomplete(order: Order, here: Set[int]) -> str:
-    """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
-    missing = [str(node) for node in range(order.nodes) if node not in here]
-    if not missing:
-        return "a node would not stop"
-    names = ", ".join(missing[:NAMED_NODES])
-    if len(missing) > NAMED_NODES:
-        names += " ..."
-    return f"node {names} did not join within {order.join_timeout_s:g} s"
+class Members(Dict[int, Member]):
+    """The nodes that have joined, by their number."""
 
+    @property
+    def here(self) -> List[Member]:
+        """Return those whose link lives."""
+        return [member for member in self.values() if member.link.alive]
 
-def name_of(members: Mapping[int, Member], node: int) -> str:
-    """Return what a node is called; one that never joined has its number only."""
-    return node_names({number: member.host for number, member in members.items()}).get(node, f"node{node}")
+    def tell(self, message: Dict[str, Any]) -> None:
+        """Send every node the same."""
+        for member in self.values():
+            member.link.send(message)
 
+    def name(self, node: int) -> str:
+        """Return what a node is called; one that never joined has its number only."""
+        return node_names({number: member.host for number, member in self.items()}).get(node, f"node{node}")
 
-def why_absent(members: Mapping[int, Member], now: float, most_s: float) -> str:
-    """Return which node was not heard of for longer than that, in words; nothing where all were."""
-    for node, member in members.items():
-        if now - member.heard > most_s:
-            return f"{name_of(members, node)} was gone and did not come back within {most_s:g} s"
-    return ""
+    def incomplete(self, order: Order) -> str:
+        """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
+        numbers = [member.node for member in self.here]
+        missing = [str(node) for node in range(order.nodes) if node not in numbers]
+        if not missing:
+            return "a node would not stop"
+        names = ", ".join(missing[:NAMED_NODES])
+        if len(missing) > NAMED_NODES:
+            names += " ..."
+        return f"node {names} did not join within {order.join_timeout_s:g} s"
 
+    def absent(self, now: float, max_s: float) -> str:
+        """Return which node was not heard of for longer than that, in words; nothing where all were."""
+        for node, member in self.items():
+            if now - member.heard > max_s:
+                return f"{self.name(node)} was gone and did not come back within {max_s:g} s"
+        return ""
 
-def worn_out(members: Iterable[Member]) -> str:
-    """Return which node was lost too often for another attempt, in words; nothing where none was."""
-    for member in members:
-        if member.lost > MAX_LOST:
-            return f"node {member.node} was lost {member.lost} times; its last copy is on {member.host}"
-    return ""
+    def worn_out(self) -> str:
+        """Return which node was lost too often for another attempt, in words; nothing where none was."""
+        for member in self.values():
+            if member.lost > MAX_LOST:
+                return f"node {member.node} was lost {member.lost} times; its last copy is on {member.host}"
+        return ""
 
 
 class RankPulse(NamedTuple):

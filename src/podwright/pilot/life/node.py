@@ -9,35 +9,34 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Protocol, Tuple
+from typing import Any, Callable, Dict, List, Optional, Protocol
 
 from .. import __version__
-from ..data.node_data import NodeData, fill_places
+from ..data.node_data import NodeData, fill_placeholders
 from ..masking import Masker
-from ..protocol import CLOSED, EXIT_FENCED, KEY_KIND, Epoch, Order
+from ..protocol import CLOSED, EXIT_FENCED, EXITS, KEY_KIND, Epoch, Order
 from ..ranks import topology
 from ..ranks.guesses import Recogniser
 from ..ranks.launchers import Go
 from ..ranks.logs import NodeLog
-from ..ranks.memory_limit import PERIOD_S, MemoryGroup, MemoryLimit
-from ..ranks.node_ranks import EXIT_KILLED, RankFailure, RankProcess, Ranks
+from ..ranks.memory_limit import RankMemory
+from ..ranks.node_ranks import RankFailure, Ranks
+from ..ranks.pulses import Pulses
 from ..ranks.results import Results
-from ..ranks.setup import SetupFailed, place_loader, rank_environment, run_setup, unpack
+from ..ranks.setup import SetupFailed, install_loader, rank_environment, run_setup, unpack
 from ..sensors.sampling import Sampling, own_share
 from ..system.journal import Clock, Journal
-from ..system.loop import Loop
-from ..system.node_index import NodePlace
+from ..system.loop import STOPPING, Loop
+from ..system.node_identity import NodeIdentity
 from ..system.paths import FolderWatch, Paths, make_private
 from ..system.plain_files import open_to_add
 from ..system.prctl import adopt_orphans
 from ..system.processes import signal_name
-from .ended import EXITS
 from .lease import Leases
 from .workdir import Keeping
 
 TURN_S, BUSY_TURN_S = 0.5, 0.05
-LOOKING_S = 1.0
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SOFTWARE_S = 1.0
 
 
 class Role(Protocol):
@@ -58,54 +57,52 @@ class Role(Protocol):
 class Node:
     """One node of a run: its ranks, its record, and what it and the leader tell each other."""
 
-    def __init__(self, order: Order, order_file: str, place: NodePlace, token: bytes) -> None:
-        self.paths = Paths(order, order_file, place)
-        self.order, self.place, self.token = fill_places(order, self.paths), place, token
+    def __init__(self, order: Order, paths: Paths, identity: NodeIdentity, token: bytes) -> None:
+        node, clock = identity.node, Clock()
+        self.order, self.paths, self.identity, self.token = fill_placeholders(order, paths), paths, identity, token
         self.loop = Loop()
         self.instance = os.urandom(16).hex()
         self.exit_code: Optional[int] = None
         self.epoch: Optional[Epoch] = None
+        self.signalled: Optional[str] = None
         self._counters: Dict[str, Any] = {}
         self._stop_at: Optional[float] = None
         self._stopping = False
         self._broken: Optional[RankFailure] = None
         self._environ: Dict[str, str] = {}
-        self._cpu: Dict[int, Tuple[float, float]] = {}
-        self._told: Dict[str, Any] = {}
-        self.signalled: Optional[str] = None
+        self._news: Dict[str, Any] = {}
+        """What the leader was not told yet, or what it may not have heard."""
         self._ready_sent = 0
-        self._memory: Optional[MemoryLimit] = None
-        self.keeping = Keeping(self.paths.code, self.paths.workdir, None if place.node else order.keep)
-        self._folder_watch = FolderWatch(self.paths.folder, order.gone_s)
-        self._looking = threading.Thread(target=self._say_software, daemon=True)
-        self._data = NodeData(self.order, self.paths, place, self.loop)
+        self._gpus: List[Dict[str, Any]] = []
+        self.journal = Journal(os.path.join(paths.record, "events.jsonl"), node, clock)
+        self.journal.epoch = (identity.restart, 0)
+        self.say = self.journal.say
+        secrets = [os.environ[name] for name in order.secrets if name in os.environ]
+        self.log = NodeLog(paths.record, order.log_bytes, Masker(secrets), clock.now)
+        self.leases = Leases(paths.lease, identity.job, identity.copy, paths.cancel_marks)
+        self.keeping = Keeping(paths.code, paths.workdir, None if node else order.keep)
+        self._folder_watch = FolderWatch(paths.folder, order.gone_s)
+        self._software_thread = threading.Thread(target=self._say_software, daemon=True)
+        self._data = NodeData(self.order, paths, identity, self.loop)
+        self._sampling = Sampling(self.journal, node, os.path.join(paths.record, "metrics.jsonl"), order.sample_s)
+        self._results = Results(paths.record, order.goal, self.journal, Recogniser(order.results, guesses=node == 0))
+        self.ranks = Ranks(self.order, node, self.loop, self.log, self.say)
+        self._memory = RankMemory(self.order, node, self.ranks, self.say)
+        self._pulses = Pulses(self.order, self.ranks)
+        self.pulse = self._pulses.beat
 
     # the life of a node
 
     def run(self, role_of: Callable[[Node], Role]) -> int:
         """Live from the first event to the last, in the role that `role_of` gives; return the exit code."""
-        self.paths.make()
-        clock = Clock()
-        self.journal = Journal(os.path.join(self.paths.record, "events.jsonl"), self.place.node, clock)
-        self.say = self.journal.say
-        self.journal.epoch = (self.place.restart, 0)
-        secrets = [os.environ[name] for name in self.order.secrets if name in os.environ]
-        self.log = NodeLog(self.paths.record, self.order.log_bytes, Masker(secrets), clock.now)
         self.loop.catch_signals()
         adopt_orphans()
         self._start_sampling()
-        self.ranks = Ranks(self.order, self.place.node, self.loop, self.log, self.say)
-        recogniser = Recogniser(self.order.results, guesses=self.place.node == 0)
-        self._results = Results(self.paths.record, self.order.goal, self.journal, recogniser)
-        self._results.on_hit = self._on_hit
-        self.ranks.on_change = self._on_change
-        self.ranks.on_line, self.ranks.on_last_result = self._results.hear, self._results.end
-        self.ranks.on_rank = self._sampling.sampler.watch_rank
-        self._hold_memory()
+        self._connect()
+        self._memory.hold(self.loop)
         self._prepare()
         self._data.begin(self.journal, self.token, self.instance, os.environ)
         self.ranks.listen()
-        self.leases = Leases(self.paths.lease, self.place.job, self.place.copy, self.paths.cancel_marks)
         role = role_of(self)
         self.loop.every("beat", self.order.beat_s, lambda: self._beat(role))
         try:
@@ -116,6 +113,13 @@ class Node:
         finally:
             self._close(role)
         return self.exit_code
+
+    def _connect(self) -> None:
+        """Let each part hear what the ranks do."""
+        self._results.on_hit = self._on_hit
+        self.ranks.on_change = self._on_change
+        self.ranks.on_line, self.ranks.on_last_result = self._results.hear, self._results.end
+        self.ranks.on_rank = self._sampling.sampler.watch_rank
 
     def _turn(self, role: Role) -> None:
         # Between attempts and at the end every step is waited for by somebody.
@@ -138,11 +142,10 @@ class Node:
             text = "log lines found no room on disk"
             self.say("seen", what="log", device="disk", value=self.log.lost_bytes, text=text)
         self.log.close()
-        if self._memory:
-            self._memory.remove()
+        self._memory.close()
         self.paths.clear()
-        if self._looking.is_alive():
-            self._looking.join(LOOKING_S)
+        if self._software_thread.is_alive():
+            self._software_thread.join(SOFTWARE_S)
         self.journal.close()
         # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
         with suppress(OSError):
@@ -151,12 +154,10 @@ class Node:
             os.close(file)
 
     def _start_sampling(self) -> None:
-        metrics = os.path.join(self.paths.record, "metrics.jsonl")
-        self._sampling = Sampling(self.journal, self.place.node, metrics, self.order.sample_s)
         facts = self._sampling.open()
         facts["version"], facts["python"] = __version__, ".".join(map(str, sys.version_info[:3]))
         self._gpus = facts.get("gpus") or []
-        self.say("pilot", host=self.place.host, pid=os.getpid(), restart=self.place.restart, **facts)
+        self.say("pilot", host=self.identity.host, pid=os.getpid(), restart=self.identity.restart, **facts)
         if self.order.rdma:
             self.say("rdma", **topology.rdma_report())
         self._sampling.start(partial(own_share, cpus=facts["cpus"]) if self.order.virtual else dict)
@@ -170,18 +171,18 @@ class Node:
             paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
             environ = rank_environment(self.order, os.environ, paths)
             if self.order.loader:
-                place_loader(os.path.join(self.paths.scratch, "lib"), environ)
+                install_loader(os.path.join(self.paths.scratch, "lib"), environ)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
-            self._looking.start()
+            self._software_thread.start()
             self.keeping.note()
         except (SetupFailed, OSError) as error:
             lines = getattr(error, "tail", [])
             tail = [self.log.mask.text(line) for line in lines]
-            why = self.log.mask.text(str(error))
-            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), why, tail)
+            reason = self.log.mask.text(str(error))
+            self._broken = RankFailure(None, 1, None, round(time.monotonic() - began, 3), reason, tail)
         try:
             count, rdma = self.order.ranks_per_node, self.order.rdma
-            self.ranks.places = topology.places(self.order.hardware, self._gpus, count, rdma)
+            self.ranks.bindings = topology.bind_ranks(self.order.hardware, self._gpus, count, rdma)
         except Exception as error:  # binding is a gain, never a condition
             self.say("sensor", name="binding", error=str(error))
 
@@ -212,8 +213,8 @@ class Node:
 
     def facts(self) -> Dict[str, Any]:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
-        place = self.place
-        own = {"node": place.node, "host": place.host, "restart": place.restart, "lost": place.lost}
+        identity = self.identity
+        own = {"node": identity.node, "host": identity.host, "restart": identity.restart, "lost": identity.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
         return {**own, **state, **self._data.facts(), "epoch": self.epoch, **self._counters}
 
@@ -228,13 +229,13 @@ class Node:
     def _on_go(self, message: Dict[str, Any]) -> None:
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
-        self._told, self._stopping, self._ready_sent = {}, False, 0
+        self._news, self._stopping, self._ready_sent = {}, False, 0
         self._results.begin_attempt()
         if self._broken is not None:
             self._report_failure(self._broken, fatal=True)
             return
         go = Go(message["attempt"], message["master_addr"], message["master_port"], message["sockets"])
-        launch = self.order.launcher != "mpi" or self.place.node == 0
+        launch = self.order.launcher != "mpi" or self.identity.node == 0
         self.ranks.start(go, self._environ, self.paths.code, launch)
 
     def _on_stacks(self, message: Dict[str, Any]) -> None:
@@ -266,87 +267,53 @@ class Node:
         self.loop.reap()
         self.ranks.finish()
         # A goal that was met with the last words is met.
-        self._told = {name: value for name, value in self._told.items() if name == "value"}
+        self._news = {name: value for name, value in self._news.items() if name == "value"}
         self._sampling.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
         """End this node; of nodes that are one job only the leader tells how: another could end it too early."""
-        told_by_leader = bool(self.place.copy) and self.place.node > 0
+        told_by_leader = bool(self.identity.copy) and self.identity.node > 0
         self.exit_code = 0 if told_by_leader else EXITS[str(message["state"])]
 
     # what the ranks tell
 
     def _on_change(self) -> None:
-        self._told["changed"] = True
+        self._news["changed"] = True
 
     def _on_hit(self, value: float) -> None:
-        self._told["value"] = value
+        self._news["value"] = value
 
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
         for message in self._data.messages():
             role.tell(message)
-        if "value" in self._told:
-            role.tell({KEY_KIND: "value", "value": self._told.pop("value")})
-        if not self._told.pop("changed", False):
+        if "value" in self._news:
+            role.tell({KEY_KIND: "value", "value": self._news.pop("value")})
+        if not self._news.pop("changed", False):
             return
         if self.ranks.reported > self._ready_sent:
             self._ready_sent = self.ranks.reported
             role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
-        if self.ranks.failure is not None and "failed" not in self._told and not self._stopping:
-            self._report_failure(self._explained(self.ranks.failure))
+        if self.ranks.failure is not None and "failed" not in self._news and not self._stopping:
+            self._report_failure(self._memory.explained(self.ranks.failure))
         if self.ranks.running and self.ranks.done and not self._stopping:
             self.end_ranks()
             role.tell({KEY_KIND: "done"})
-        elif self._told.get("failed"):
-            role.tell({KEY_KIND: "failed", **self._told["failed"]})
-            self._told["failed"] = {}
+        elif self._news.get("failed"):
+            role.tell({KEY_KIND: "failed", **self._news["failed"]})
+            self._news["failed"] = {}
 
     def say_again(self) -> None:
         """Tell everything anew after a broken connection: what was told last may not have arrived."""
         self._ready_sent = 0
-        self._told["changed"] = True
-        if self._told.get("failed") == {}:
-            del self._told["failed"]
+        self._news["changed"] = True
+        if self._news.get("failed") == {}:
+            del self._news["failed"]
 
     def _report_failure(self, failure: RankFailure, fatal: bool = False) -> None:
         """Note a failure for the leader; a fatal one would come again in every attempt, so it spends no retry."""
-        self._told["failed"] = {**failure._asdict(), "fatal": fatal}
-        self._told["changed"] = True
-
-    # memory
-
-    def _hold_memory(self) -> None:
-        """Hold the ranks that this node starts to the memory they asked for; one mpirun starts those of all nodes."""
-        order, limit = self.order, self.order.memory_bytes
-        if limit is None or (order.launcher == "mpi" and self.place.node > 0):
-            return
-        if order.launcher == "mpi":
-            limit *= order.nodes
-        group = MemoryGroup.make(f"podwright-{order.run}-n{self.place.node}", limit)
-        self._memory = MemoryLimit(limit, group)
-        self.ranks.on_launch = self._memory.take
-        self.loop.every("memory", PERIOD_S, self._look_at_memory)
-
-    def _look_at_memory(self) -> None:
-        """End the attempt at once: processes that take more and more would take the machine with them."""
-        used = self._memory.excess() if self._memory and self.ranks.running else None
-        if used is None or self.ranks.failure is not None:
-            return
-        self.say("seen", what="oom", device="memory", value=used, text=f"the ranks used {used} bytes of memory")
-        after_s = round(time.monotonic() - self.ranks.began, 3)
-        self.ranks.fail(RankFailure(None, EXIT_KILLED, "SIGKILL", after_s, self._over_memory(), []))
-        self.ranks.kill()
-
-    def _explained(self, failure: RankFailure) -> RankFailure:
-        """Return a failure with its cause, where that was the kernel, which killed a process for want of memory."""
-        if self._memory is None or not self._memory.has_killed():
-            return failure
-        return failure._replace(why=self._over_memory())
-
-    def _over_memory(self) -> str:
-        assert self._memory is not None
-        return f"used more memory than the {self._memory.limit_bytes >> 20} MiB it had asked for"
+        self._news["failed"] = {**failure._asdict(), "fatal": fatal}
+        self._news["changed"] = True
 
     # signals and time
 
@@ -363,35 +330,8 @@ class Node:
             self._on_signal(signal.SIGTERM)
         if self.epoch is None:
             return
-        newer = self.leases.newer_than(self.epoch, own_too=self.place.node == 0)
+        newer = self.leases.newer_than(self.epoch, own_too=self.identity.node == 0)
         if newer:
             self.say("fenced", by=list(newer.epoch), job=newer.job)
             self.end_ranks()
             self.exit_code = EXIT_FENCED
-
-    def pulse(self) -> Dict[str, Any]:
-        """Return the heartbeat's facts; per-rank ones only where a hang is looked for."""
-        now = time.monotonic()
-        if not self.ranks.running or self.order.hang_after_s is None:
-            return {KEY_KIND: "beat", "silent_s": 0.0}
-        running = [rank for rank in self.ranks.ranks.values() if rank.code is None]
-        pulses = {str(rank.number): self._pulse_of(rank, now) for rank in running}
-        return {KEY_KIND: "beat", "silent_s": round(now - self.ranks.heard, 2), "ranks": pulses}
-
-    def _pulse_of(self, rank: RankProcess, now: float) -> List[Any]:
-        """Return the fields of a RankPulse that a beat carries: silent_s, share of a core, process state, step."""
-        cpu_s, state = _process(rank.child)
-        then, before = self._cpu.get(rank.number, (now - 1.0, cpu_s))
-        self._cpu[rank.number] = (now, cpu_s)
-        share = max(cpu_s - before, 0.0) / max(now - then, 0.001)
-        return [round(now - rank.heard, 2), round(share, 3), state, rank.step]
-
-
-def _process(pid: Optional[int]) -> Tuple[float, str]:
-    """Return (CPU seconds, state letter) of a process; of none, or of one that is gone, nothing is known."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0].decode()
-    except (OSError, IndexError, ValueError):
-        return 0.0, "?"

@@ -7,16 +7,26 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
-from ..protocol import EXIT_BAD_ORDER, EXIT_FENCED, EXIT_GIVEN_BACK, EXIT_STOPPED, KEY_EPOCH, KEY_KIND, read_order
-from ..system.listener import Door, Take, raise_file_limit
+from ..protocol import (
+    EXIT_BAD_ORDER,
+    EXIT_FENCED,
+    EXIT_GIVEN_BACK,
+    EXIT_STOPPED,
+    EXITS,
+    KEY_EPOCH,
+    KEY_KIND,
+    read_order,
+)
+from ..system import links
+from ..system.listener import Listener, Take, raise_file_limit
 from ..system.loop import Loop
-from ..system.node_index import find_place
+from ..system.node_identity import identify_node
+from ..system.paths import Paths
 from ..system.sealed import order_path
-from . import links
 from .checkpoint import CheckpointWatch
-from .ended import EXITS
+from .ended import final_state
 from .leader import Leader
 from .node import Node, Role
 
@@ -45,21 +55,22 @@ class Leading:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._signal_told = False
-        order, place = node.order, node.place
-        self.leader = Leader(order, place.restart, place.leader, node.leases, node.journal)
+        self._signal_sent = False
+        order, identity = node.order, node.identity
+        self.leader = Leader(order, identity.restart, identity.leader, node.leases, node.journal)
         self.leader.checkpoints = CheckpointWatch(node.paths.checkpoint, node.journal.now())
         self.leader.keeping = node.keeping
-        self._door: Optional[Door] = None
+        self._listener: Optional[Listener] = None
         if order.nodes > 1:
             raise_file_limit()
-            self._door = Door(node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet)
-        self.leader.join({**node.facts(), "address": place.leader}, OwnLink(node.loop, node.take))
+            self._listener = Listener(
+                node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet
+            )
+        self.leader.join({**node.facts(), "address": identity.leader}, OwnLink(node.loop, node.take))
 
     def _missing(self) -> int:
         """Return how many nodes may come yet."""
-        here = [member for member in self.leader.members.values() if member.link.alive]
-        return self._node.order.nodes - len(here)
+        return self._node.order.nodes - len(self.leader.members.here)
 
     def _greet(self, sock: socket.socket) -> Take:
         greeting = links.Greeting(self._node.token, self._node.instance)
@@ -96,8 +107,8 @@ class Leading:
     def tick(self) -> None:
         node = self._node
         node.report_ranks(self)
-        if node.signalled and not self._signal_told:
-            self._signal_told = True
+        if node.signalled and not self._signal_sent:
+            self._signal_sent = True
             self.leader.terminate(f"stopped by {node.signalled}")
         if self.leader.is_failing:
             self._heed_cancel()
@@ -121,8 +132,8 @@ class Leading:
     def close(self) -> None:
         for member in self.leader.members.values():
             member.link.close()
-        if self._door is not None:
-            self._door.close()
+        if self._listener is not None:
+            self._listener.close()
 
 
 class Following:
@@ -136,7 +147,7 @@ class Following:
         self._trying = False
         self._try_at = 0.0
         self._tries = 0
-        self._signal_told = False
+        self._signal_sent = False
         self._connect()
 
     def _connect(self) -> None:
@@ -151,7 +162,7 @@ class Following:
         """Look for the leader, in a thread: a cut network makes a try wait, and the ranks must be heard meanwhile."""
         node = self._node
         try:
-            link, instance = links.find_leader(node.place.leader, node.order.run, node.token, facts)
+            link, instance = links.find_leader(node.identity.leader, node.order.run, node.token, facts)
         except Exception:  # whatever it is, the next try must come
             node.loop.call_soon(self._missed)
             return
@@ -188,8 +199,8 @@ class Following:
         if not self._link.alive:
             self._drop()
 
-    def _refused(self, why: str) -> None:
-        self._node.say("fenced", by=None, job=why)
+    def _refused(self, reason: str) -> None:
+        self._node.say("fenced", by=None, job=reason)
         self._node.end_ranks()
         self._node.exit_code = EXIT_FENCED
 
@@ -214,20 +225,20 @@ class Following:
             self._be_alone(now)
             if not self._trying and now >= self._try_at and node.exit_code is None:
                 self._connect()
-        elif node.signalled and not self._signal_told:
-            self._signal_told = True
+        elif node.signalled and not self._signal_sent:
+            self._signal_sent = True
             self.tell({KEY_KIND: "signal", "name": node.signalled})
 
     def _be_alone(self, now: float) -> None:
         node, alone_s = self._node, now - self._alone_since
         if node.ranks.running and alone_s > node.order.silence_s:
-            node.say("alone", why=f"the leader on {node.place.leader} is gone; another is waited for")
+            node.say("alone", why=f"the leader on {node.identity.leader} is gone; another is waited for")
             node.end_ranks()
         if node.signalled:
             node.end_ranks()
             node.exit_code = EXIT_STOPPED
         elif alone_s > self._patience_s:
-            node.say("given_back", why=f"no leader at {node.place.leader} for {self._patience_s:g} s")
+            node.say("given_back", why=f"no leader at {node.identity.leader} for {self._patience_s:g} s")
             node.end_ranks()
             node.exit_code = EXIT_GIVEN_BACK
 
@@ -248,14 +259,15 @@ class Following:
 
 def role_of(node: Node) -> Role:
     """Return the role of a node by its number."""
-    return Leading(node) if node.place.node == 0 else Following(node)
+    return Leading(node) if node.identity.node == 0 else Following(node)
 
 
-def main(order_file: str) -> int:
+def main(argv: List[str]) -> int:
     """Be the pilot of one node; of a run that has ended, end as it did.
 
     Exit codes: 0 succeeded, 64 no valid order, 75 given back, 76 fenced, 77 failed, 143 stopped.
     """
+    order_file = argv[0]
     beside = os.path.join(os.path.dirname(order_file), "..", "token")
     try:
         order = read_order(order_path(order_file))
@@ -264,11 +276,13 @@ def main(order_file: str) -> int:
     except (OSError, ValueError, TypeError) as error:
         print(f"podwright: {error}", file=sys.stderr)
         return EXIT_BAD_ORDER
-    place = find_place(os.environ, None)
-    order = order._replace(join_timeout_s=max(order.join_timeout_s, place.join_s))
-    node = Node(order, order_file, place, token)
-    ended = node.paths.ended()
+    identity = identify_node(os.environ)
+    order = order._replace(join_timeout_s=max(order.join_timeout_s, identity.join_s))
+    paths = Paths(order, order_file, identity)
+    # Nobody knows without a shared folder.
+    ended = final_state(paths.lease, os.path.dirname(paths.record), paths.cancel_marks) if paths.lease else None
     if ended is not None:
         print(f"podwright: {order.run} has ended ({ended}), nothing is started", file=sys.stderr)
         return EXITS[ended]
-    return node.run(role_of)
+    paths.make()
+    return Node(order, paths, identity, token).run(role_of)

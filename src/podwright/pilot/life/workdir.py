@@ -15,9 +15,9 @@ import time
 from contextlib import suppress
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ..protocol import fits
 from ..system.paths import make_private
-from ..system.patterns import fits
-from ..system.plain_files import odd_kind, open_to_read
+from ..system.plain_files import odd_kind, open_to_read, read_whole, write_whole
 
 LIMIT_BYTES, LIMIT_S = 1 << 30, 300.0
 LATE_S = 10.0
@@ -75,17 +75,13 @@ def write_listing(folder: str, file: str) -> None:
     if os.path.exists(file):
         return
     listing = {name: (facts.st_size, facts.st_mtime_ns) for name, _, facts in walk(folder)}
-    part = f"{file}.{os.getpid()}"
-    with _create(part) as out:
-        out.write(json.dumps(listing).encode())
-    os.rename(part, file)
+    write_whole(file, json.dumps(listing).encode())
 
 
 def read_listing(file: str) -> Optional[Listing]:
     """Return what was noted; None where nothing was, or another wrote there."""
     try:
-        with open_to_read(file) as data:
-            listing = json.load(data)
+        listing = json.loads(read_whole(file))
         return {str(name): (int(size), int(at)) for name, (size, at) in listing.items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
@@ -118,7 +114,7 @@ class Keeping:
         self._listing = folder + ".list"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._why_stopped = f"{self._limit_s:g} s were over"
+        self._stop_reason = f"{self._limit_s:g} s were over"
         self._left: List[Dict[str, str]] = []
         self._facts: Dict[str, Any] = {"files": 0, "bytes": 0, "left_count": 0}
         self._began = 0.0
@@ -139,9 +135,9 @@ class Keeping:
         except RuntimeError:  # no thread is to be had: what is left is not worth the run's end
             self._leave_out(".", "no thread is to be had to keep it")
 
-    def stop(self, why: str) -> None:
+    def stop(self, reason: str) -> None:
         """End it with what is kept by now."""
-        self._why_stopped = why
+        self._stop_reason = reason
         self._stop.set()
 
     @property
@@ -174,7 +170,7 @@ class Keeping:
                 name = link.name
                 self._keep_link(link)
         except Stopped:
-            self._leave_out(name, f"{self._why_stopped}, and what comes after it was not looked at")
+            self._leave_out(name, f"{self._stop_reason}, and what comes after it was not looked at")
 
     def _keep(self, leaving: Leaving) -> None:
         over = self._facts["bytes"] + leaving.size > self._limit_bytes
@@ -212,19 +208,19 @@ class Keeping:
 
     def _copy(self, path: str, target: str) -> None:
         """Copy a file so that it is never seen by half under its name."""
-        part = target + ".part"
+        unfinished = target + ".unfinished"
         try:
-            with open_to_read(path) as source, _create(part) as copy:
+            with open_to_read(path) as source, _create(unfinished) as copy:
                 for piece in iter(lambda: source.read(PIECE_BYTES), b""):
                     self._check_time()
                     copy.write(piece)
                 facts = os.fstat(source.fileno())
-            os.chmod(part, stat.S_IMODE(facts.st_mode) & 0o777)
-            os.utime(part, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-            os.rename(part, target)
+            os.chmod(unfinished, stat.S_IMODE(facts.st_mode) & 0o777)
+            os.utime(unfinished, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            os.rename(unfinished, target)
         except (OSError, Stopped):
             with suppress(OSError):
-                os.unlink(part)
+                os.unlink(unfinished)
             raise
 
     def _keep_link(self, leaving: Leaving) -> None:
@@ -238,11 +234,11 @@ class Keeping:
         else:
             self._attempt(leaving, lambda _, target: _make_link(os.path.join(self._target, end), target))
 
-    def _leave_out(self, name: str, why: str) -> None:
+    def _leave_out(self, name: str, reason: str) -> None:
         self._facts["left_count"] += 1
         if len(self._left) < NAMED:
             shown = os.fsencode(name).decode("utf-8", "backslashreplace")
-            self._left.append({"path": shown, "why": why})
+            self._left.append({"path": shown, "why": reason})
 
 
 def _create(path: str) -> BinaryIO:

@@ -68,10 +68,10 @@ def guess(text: str) -> Dict[str, float]:
         for name, number in pairs.findall(text):
             _put(values, _tidy(name), number)
     for word, done, of in forms.counted.findall(text):
-        name, whole = _COUNTERS.get(word.lower(), ("step", "steps"))
+        name, total = _COUNTERS.get(word.lower(), ("step", "steps"))
         _put(values, name, done)
         if of:
-            _put(values, whole, of)
+            _put(values, total, of)
     if "step" not in values:
         for bar in list(forms.bar.finditer(text))[-1:]:
             if _counts_steps(text[: bar.start()]):
@@ -114,17 +114,17 @@ class Recogniser:
         self._patterns: List[Tuple[str, Any]] = [(name, re.compile(text)) for name, text in patterns.items()]
         self._guesses, self._monotonic = guesses, monotonic
         self._left, self._looked = BURST_LINES, monotonic()
-        self._told: Set[Tuple[int, str]] = set()
-        self._held: Dict[int, Dict[str, float]] = {}
+        self._reported: Set[Tuple[int, str]] = set()
+        self._unconfirmed: Dict[int, Dict[str, float]] = {}
         self._sure: Set[str] = set()
         self._speaker: Optional[int] = None
 
-    def note_told(self, rank: int, values: Mapping[str, Any]) -> None:
+    def note_reported(self, rank: int, values: Mapping[str, Any]) -> None:
         """Note what a rank told by itself."""
-        self._told.update((rank, name) for name in values)
-        held = self._held.get(rank)
-        if held:
-            self._held[rank] = {name: value for name, value in held.items() if name not in values}
+        self._reported.update((rank, name) for name in values)
+        unconfirmed = self._unconfirmed.get(rank)
+        if unconfirmed:
+            self._unconfirmed[rank] = {name: value for name, value in unconfirmed.items() if name not in values}
 
     def read(self, rank: int, line: bytes) -> List[LineValues]:
         """Return what a line says beside what its rank tells, after what waited for it."""
@@ -146,19 +146,19 @@ class Recogniser:
 
     def rest(self, rank: int) -> List[LineValues]:
         """Return what a rank that has ended said once only."""
-        held = self._held.pop(rank, {})
-        return [LineValues(held, set(held))] if held else []
+        unconfirmed = self._unconfirmed.pop(rank, {})
+        return [LineValues(unconfirmed, set(unconfirmed))] if unconfirmed else []
 
     def _confirm(self, rank: int, guessed: Dict[str, float]) -> Tuple[Dict[str, float], Dict[str, float]]:
         """Return the values that waited for these names, and those of them that need not wait; the others wait."""
-        held = self._held.setdefault(rank, {})
-        before = {name: held.pop(name) for name in guessed if name in held}
+        unconfirmed = self._unconfirmed.setdefault(rank, {})
+        before = {name: unconfirmed.pop(name) for name in guessed if name in unconfirmed}
         self._sure.update(before)
-        held.update((name, value) for name, value in guessed.items() if name not in self._sure)
+        unconfirmed.update((name, value) for name, value in guessed.items() if name not in self._sure)
         return before, {name: value for name, value in guessed.items() if name in self._sure}
 
     def _untold(self, rank: int, values: Dict[str, float]) -> Dict[str, float]:
-        return {name: value for name, value in values.items() if (rank, name) not in self._told}
+        return {name: value for name, value in values.items() if (rank, name) not in self._reported}
 
     def _without_named(self, values: Dict[str, float]) -> Dict[str, float]:
         """Leave out names that have a pattern: the user said where their values are."""

@@ -1,15 +1,24 @@
-"""The lines that start a node's ranks, launcher by launcher."""
+"""What starts a node's ranks: the lines of each launcher, and the launchers that run."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from typing import Any, List, NamedTuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..protocol import Order
+from ..system.loop import Loop
+from ..system.processes import start
 from ..system.sealed import own_program
-from .rank_number import OWN_RANK
+from .logs import LAUNCHER, NodeLog, RankLog
+from .shim_protocol import OWN_RANK
+
+MAX_READ_BYTES = 65536
+
+
+class LaunchFailed(Exception):
+    """In words."""
 
 
 class Go(NamedTuple):
@@ -52,3 +61,78 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
         "--no-python",
         *shim,
     ]
+
+
+class Launcher(NamedTuple):
+    """A process that starts ranks, or is one; what it says itself comes by the pipe."""
+
+    pipe: int
+    log: RankLog
+
+
+class Launchers:
+    """The launchers of one node that run, and the log of what they say."""
+
+    def __init__(self, loop: Loop, log: NodeLog) -> None:
+        self._loop, self._log = loop, log
+        self.pids: Dict[int, Launcher] = {}
+
+    def start(self, argv: List[str], environ: Dict[str, str], cwd: str) -> int:
+        """Start one; return its process id, or raise LaunchFailed."""
+        try:
+            pipe, end = os.pipe()
+        except OSError as error:
+            raise LaunchFailed(f"the launcher cannot be started: {error.strerror}") from None
+        try:
+            pid = start(argv, env=environ, cwd=cwd, stdout=end, stderr=end)
+            launcher = Launcher(pipe, self._log.rank(LAUNCHER))
+        except OSError as error:
+            os.close(pipe)
+            raise LaunchFailed(f"{argv[0]}: {error.strerror}") from None
+        finally:
+            os.close(end)
+        self.pids[pid] = launcher
+        os.set_blocking(pipe, False)
+        self._loop.watch(pipe, lambda: self._hear(launcher))
+        return pid
+
+    def _hear(self, launcher: Launcher) -> bool:
+        data = read_now(launcher.pipe)
+        if data:
+            launcher.log.feed("e", data)
+            return True
+        if data == b"":
+            self._loop.forget(launcher.pipe)
+        return False
+
+    def ended(self) -> Iterator[Tuple[int, RankLog]]:
+        """Yield wait status and log of each that ended since the last look."""
+        for pid in [pid for pid in self.pids if pid in self._loop.ended]:
+            yield self._loop.ended.pop(pid), self._close(pid)
+
+    def _close(self, pid: int) -> RankLog:
+        """Hear the last words of a launcher that has ended; return its log, which still has its tail."""
+        launcher = self.pids.pop(pid)
+        while self._hear(launcher):
+            pass
+        self._loop.forget(launcher.pipe)
+        os.close(launcher.pipe)
+        launcher.log.end()
+        launcher.log.close()
+        return launcher.log
+
+    def close(self) -> None:
+        """Close the logs of all after an attempt; none of them runs any more."""
+        for pid in list(self.pids):
+            self._close(pid)
+            self._loop.ended.pop(pid, None)
+
+
+def read_now(pipe: int) -> Optional[bytes]:
+    """Return what is in a pipe: bytes, b"" at the end, None when there is nothing now."""
+    try:
+        return os.read(pipe, MAX_READ_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""

@@ -55,9 +55,9 @@ class BoundedFile:
 class RankLog:
     """What one rank prints: its own file, the node's merged stream, and the last lines in memory."""
 
-    def __init__(self, name: str, own: BoundedFile, node: NodeLog) -> None:
+    def __init__(self, name: str, file: BoundedFile, node: NodeLog) -> None:
         self.name = name
-        self._own = own
+        self._file = file
         self._node = node
         self._rest: Dict[str, bytes] = {"o": b"", "e": b""}
         self._shown: Dict[str, float] = {}
@@ -66,19 +66,19 @@ class RankLog:
     def feed(self, stream: str, data: bytes) -> List[bytes]:
         """Keep whole lines as they come; return them, so that results can be read from them."""
         data = self._rest[stream] + data
-        whole = data.rfind(b"\n") + 1
-        if not whole and len(data) > LINE_BYTES + self._node.mask.overlap:
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) > LINE_BYTES + self._node.mask.overlap:
             # Masked first, and the end held back: the cut must not go through a secret.
             data = self._node.mask(data)
-            whole = max(len(data) - self._node.mask.overlap, 0)
-        self._rest[stream] = data[whole:]
-        lines = self._keep(stream, data[:whole]) if whole else []
+            end = max(len(data) - self._node.mask.overlap, 0)
+        self._rest[stream] = data[end:]
+        lines = self._keep(stream, data[:end]) if end else []
         return lines + self._progress(stream)
 
     def _progress(self, stream: str) -> List[bytes]:
         """Show the last state of a line that is written over, now and then; its states before it are forgotten.
 
-        A state is whole when the next begins. Secrets are masked first, and as much as one may be long is held back.
+        A state is end when the next begins. Secrets are masked first, and as much as one may be long is held back.
         """
         if b"\r" not in self._rest[stream] or not self._is_due(stream):
             return []
@@ -112,14 +112,14 @@ class RankLog:
         if b"\r" in data:
             states = [last_state(line) for line in data.split(b"\n")]
             data = b"\n".join(states)
-        self._own.write(data)
+        self._file.write(data)
         lines = data.splitlines()
         self._node.merge(self.name, stream, lines)
         self.tail.extend(lines)
         return lines
 
     def close(self) -> None:
-        self._own.close()
+        self._file.close()
 
 
 def last_state(line: bytes) -> bytes:

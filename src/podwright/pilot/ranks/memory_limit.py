@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from contextlib import suppress
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Iterable, List, NamedTuple, Optional
 
+from ..protocol import Order
 from ..sensors import cgroup
+from ..system.loop import Loop
+from ..system.plain_files import read_text
 from ..system.processes import descendants
+from .node_ranks import EXIT_KILLED, RankFailure, Ranks
 
 PERIOD_S = 1.0
-_KILLS = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
-_PSS = re.compile(rb"^Pss:\s+(\d+) kB$", re.MULTILINE)
+_KILLS = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+_PSS = re.compile(r"^Pss:\s+(\d+) kB$", re.MULTILINE)
 
 
 class _Files(NamedTuple):
@@ -42,7 +47,7 @@ class MemoryGroup:
     @classmethod
     def make(cls, name: str, limit_bytes: int, root: str = "/") -> Optional[MemoryGroup]:
         """Make a group with this limit where this user may; None where that is nowhere."""
-        for version, above in cgroup.places("memory", root):
+        for version, above in cgroup.parents_of_own("memory", root):
             group = cls(version, os.path.join(above, name))
             if group._set_up(limit_bytes):
                 return group
@@ -72,7 +77,7 @@ class MemoryGroup:
 
     def kills(self) -> int:
         """Return how many of its processes the kernel has killed for want of memory."""
-        match = _KILLS.search(_read(os.path.join(self._folder, self._files.events)))
+        match = _KILLS.search(read_text(os.path.join(self._folder, self._files.events)))
         return int(match.group(1)) if match else 0
 
     def remove(self) -> None:
@@ -121,10 +126,52 @@ class MemoryLimit:
             self._group.remove()
 
 
+class RankMemory:
+    """Holds the ranks that one node starts to the memory they asked for; one mpirun starts those of all nodes."""
+
+    def __init__(self, order: Order, node: int, ranks: Ranks, say: Callable[..., None]) -> None:
+        self._ranks, self._say = ranks, say
+        self._limit_bytes, self._name = order.memory_bytes, f"podwright-{order.run}-n{node}"
+        if order.launcher == "mpi" and order.memory_bytes is not None:
+            self._limit_bytes = None if node > 0 else order.memory_bytes * order.nodes
+        self._limit: Optional[MemoryLimit] = None
+
+    def hold(self, loop: Loop) -> None:
+        """Begin to hold them, where they are to be held."""
+        if self._limit_bytes is not None:
+            self._limit = MemoryLimit(self._limit_bytes, MemoryGroup.make(self._name, self._limit_bytes))
+            self._ranks.on_launch = self._limit.take
+            loop.every("memory", PERIOD_S, self._look)
+
+    def _look(self) -> None:
+        """End the attempt at once: processes that take more and more would take the machine with them."""
+        used = self._limit.excess() if self._limit and self._ranks.running else None
+        if used is None or self._ranks.failure is not None:
+            return
+        self._say("seen", what="oom", device="memory", value=used, text=f"the ranks used {used} bytes of memory")
+        after_s = round(time.monotonic() - self._ranks.began, 3)
+        self._ranks.fail(RankFailure(None, EXIT_KILLED, "SIGKILL", after_s, self._excess_reason(), []))
+        self._ranks.kill()
+
+    def explained(self, failure: RankFailure) -> RankFailure:
+        """Return a failure with its cause, where that was the kernel, which killed a process for want of memory."""
+        if self._limit is None or not self._limit.has_killed():
+            return failure
+        return failure._replace(why=self._excess_reason())
+
+    def _excess_reason(self) -> str:
+        return f"used more memory than the {(self._limit_bytes or 0) >> 20} MiB it had asked for"
+
+    def close(self) -> None:
+        """Let go of what holds them."""
+        if self._limit:
+            self._limit.remove()
+
+
 def resident_bytes(pids: Iterable[int]) -> int:
     """Return the memory of processes, where what two of them share counts twice."""
     page = os.sysconf("SC_PAGE_SIZE")
-    rows: List[Tuple[bytes, ...]] = [tuple(_read(f"/proc/{pid}/statm").split()) for pid in pids]
+    rows: List[List[str]] = [read_text(f"/proc/{pid}/statm").split() for pid in pids]
     return sum(int(row[1]) for row in rows if len(row) > 1) * page
 
 
@@ -132,14 +179,6 @@ def proportional_bytes(pids: Iterable[int]) -> int:
     """Return the memory of processes, where what some of them share counts once; a kernel that cannot tell is rough."""
     total = 0
     for pid in pids:
-        match = _PSS.search(_read(f"/proc/{pid}/smaps_rollup"))
+        match = _PSS.search(read_text(f"/proc/{pid}/smaps_rollup"))
         total += int(match.group(1)) << 10 if match else resident_bytes([pid])
     return total
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""

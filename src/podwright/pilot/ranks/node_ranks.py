@@ -10,21 +10,18 @@ import resource
 import signal
 import socket
 import struct
-import subprocess
 import time
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ..protocol import RANK_NAMES, Order, parse_line
-from ..system.listener import Door, Take
+from ..system.listener import Listener, Take, open_socket
 from ..system.loop import Loop
 from ..system.processes import abort, exit_facts, kill_tree, send
-from .launchers import Go, launch_lines
-from .logs import LAUNCHER, NodeLog, RankLog
-from .rank_number import OWN_RANK, RANKS
-from .shim_order import pack
+from .launchers import MAX_READ_BYTES, Go, Launchers, LaunchFailed, launch_lines, read_now
+from .logs import NodeLog, RankLog
+from .shim_protocol import OWN_RANK, RANKS, pack
 
-READ_BYTES = 65536
 MAX_STATUS = 0xFFFF
 EXIT_KILLED = 137
 """As a shell says it: 128 and the number of SIGKILL."""
@@ -64,9 +61,8 @@ class Ranks:
 
     def __init__(self, order: Order, node: int, loop: Loop, log: NodeLog, say: Callable[..., None]) -> None:
         self._order, self._node, self._loop, self._log, self._say = order, node, loop, log, say
-        self._launchers: Dict[int, RankLog] = {}
-        self._pipes: Dict[int, int] = {}
-        self._door: Optional[Door] = None
+        self._launchers = Launchers(loop, log)
+        self._listener: Optional[Listener] = None
         self._files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self.socket_name = ""
         self.ranks: Dict[int, RankProcess] = {}
@@ -75,7 +71,8 @@ class Ranks:
         """The rank whose stack is told when it ends: the attempt is ended since this one hangs."""
         self.began = self.heard = time.monotonic()
         self.running = False
-        self.places: List[Dict[str, Any]] = []
+        self.bindings: List[Dict[str, Any]] = []
+        self._cwd = ""
         self.on_change: Callable[[], None] = lambda: None
         self.on_line: Callable[[int, bytes], Dict[str, Any]] = lambda rank, line: {}
         self.on_launch: Callable[[int], None] = lambda pid: None
@@ -85,11 +82,8 @@ class Ranks:
     def listen(self) -> None:
         """Listen for shims on an abstract socket: it leaves nothing behind, no path is too long."""
         self.socket_name = f"podwright-{self._order.run}-{self._node}-{os.getpid()}-{time.monotonic_ns()}"
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        listener.bind("\0" + self.socket_name)
-        listener.listen(256)
-        listener.setblocking(False)
-        self._door = Door(self._loop, "ranks", listener, lambda: self._order.ranks_per_node, self._greet)
+        sock = open_socket(socket.AF_UNIX, "\0" + self.socket_name)
+        self._listener = Listener(self._loop, "ranks", sock, lambda: self._order.ranks_per_node, self._greet)
 
     def start(self, go: Go, environ: Dict[str, str], cwd: str, launch: bool) -> None:
         """Start an attempt; `launch` is False on nodes whose ranks another node's mpirun starts."""
@@ -107,47 +101,13 @@ class Ranks:
         if not launch:
             return
         for argv, extra in launch_lines(self._order, self._node, go):
-            self._spawn(argv, {**environ, **extra}, cwd)
+            self._launch(argv, {**environ, **extra}, cwd)
 
-    def _spawn(self, argv: List[str], environ: Dict[str, str], cwd: str) -> None:
+    def _launch(self, argv: List[str], environ: Dict[str, str], cwd: str) -> None:
         try:
-            pipe, end = os.pipe()
-        except OSError as error:
-            self.fail(RankFailure(None, 127, None, 0.0, f"the launcher cannot be started: {error.strerror}", []))
-            return
-        try:
-            child = subprocess.Popen(
-                argv,
-                env=environ,
-                cwd=cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=end,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            log = self._log.rank(LAUNCHER)
-        except OSError as error:
-            os.close(pipe)
-            self.fail(RankFailure(None, 127, None, 0.0, f"{argv[0]}: {error.strerror}", []))
-            return
-        finally:
-            os.close(end)
-        # Reaped by the loop, never by subprocess.
-        child.returncode = 0
-        self.on_launch(child.pid)
-        self._launchers[child.pid] = log
-        self._pipes[child.pid] = pipe
-        os.set_blocking(pipe, False)
-        self._loop.watch(pipe, lambda: self._hear_launcher(pipe, log))
-
-    def _hear_launcher(self, pipe: int, log: RankLog) -> bool:
-        data = _read(pipe)
-        if data:
-            log.feed("e", data)
-            return True
-        if data == b"":
-            self._loop.forget(pipe)
-        return False
+            self.on_launch(self._launchers.start(argv, environ, cwd))
+        except LaunchFailed as failed:
+            self.fail(RankFailure(None, 127, None, 0.0, str(failed), []))
 
     def _greet(self, link: socket.socket) -> Take:
         """Let in processes of this user only, as anybody may connect to an abstract socket."""
@@ -165,9 +125,9 @@ class Ranks:
             link.close()
             return
         rank = RankProcess(number, local, link, self._log.rank(str(number)))
-        place = self._place(local)
+        binding = self._binding(local)
         try:
-            self._hand_over(rank, pack(self._told(number, local, place)))
+            self._hand_over(rank, pack(self._shim_order(number, local, binding)))
         except OSError:
             self._close_pipes(rank)
             rank.log.close()
@@ -177,12 +137,12 @@ class Ranks:
             self._loop.watch(pipe, partial(self._hear, rank, pipe))
         self._loop.watch(link, lambda: self._hear_shim(rank))
 
-    def _told(self, number: int, local: int, place: Dict[str, Any]) -> Iterator[Tuple[str, object]]:
+    def _shim_order(self, number: int, local: int, binding: Dict[str, Any]) -> Iterator[Tuple[str, object]]:
         """Yield what a shim is told of its rank."""
         yield "cwd", self._cwd
         yield "files", self._files
-        yield from (("core", core) for core in place.get("cores") or ())
-        yield from (("env", f"{name}={value}") for name, value in self._contract(number, local, place).items())
+        yield from (("core", core) for core in binding.get("cores") or ())
+        yield from (("env", f"{name}={value}") for name, value in self._contract(number, local, binding).items())
         yield from (("unset", name) for name in self._hidden())
         if self._order.stdin and (self._order.launcher != "mpi" or number == 0):
             yield "stdin", self._order.stdin
@@ -201,9 +161,9 @@ class Ranks:
             for end in ends:
                 os.close(end)
 
-    def _place(self, local: int) -> Dict[str, Any]:
+    def _binding(self, local: int) -> Dict[str, Any]:
         """Return where a local rank runs; nothing where ranks are not bound."""
-        return self.places[local] if local < len(self.places) else {}
+        return self.bindings[local] if local < len(self.bindings) else {}
 
     def _hidden(self) -> List[str]:
         """Return what a rank's command does not see, even where `setup:` or the site sets it."""
@@ -211,13 +171,13 @@ class Ranks:
             return [*OWN_NAMES, *RANK_NAMES]
         return OWN_NAMES
 
-    def _contract(self, number: int, local: int, place: Dict[str, Any]) -> Dict[str, str]:
+    def _contract(self, number: int, local: int, binding: Dict[str, Any]) -> Dict[str, str]:
         """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same.
 
         A plain process has none: many programs take RANK as the word that others are there.
         """
         if self._order.launcher == "plain":
-            return dict(place.get("env", {}))
+            return dict(binding.get("env", {}))
         names = {
             "RANK": number,
             "LOCAL_RANK": local,
@@ -225,10 +185,10 @@ class Ranks:
             "LOCAL_WORLD_SIZE": self._order.ranks_per_node,
             "GROUP_RANK": self._node,
         }
-        return {**{name: str(value) for name, value in names.items()}, **place.get("env", {})}
+        return {**{name: str(value) for name, value in names.items()}, **binding.get("env", {})}
 
     def _hear(self, rank: RankProcess, pipe: int) -> bool:
-        data = _read(pipe)
+        data = read_now(pipe)
         if data is None:
             return False
         if data == b"":
@@ -244,7 +204,7 @@ class Ranks:
 
     def _hear_shim(self, rank: RankProcess) -> None:
         try:
-            data = rank.link.recv(READ_BYTES)
+            data = rank.link.recv(MAX_READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -253,7 +213,7 @@ class Ranks:
         *lines, rank.rest = rank.rest.split(b"\n")
         for line in lines:
             self._take(rank, parse_line(line) or {})
-        if not data or len(rank.rest) > READ_BYTES:
+        if not data or len(rank.rest) > MAX_READ_BYTES:
             self._loop.forget(rank.link)
             rank.link.close()
             # The shim was killed: its child dies with it.
@@ -264,8 +224,8 @@ class Ranks:
         child, status = message.get("child"), message.get("status")
         if isinstance(child, int) and rank.child is None:
             rank.child = child
-            place = self._place(rank.local)
-            facts = {name: place.get(name) for name in ("cores", "gpu", "numa", "nics")}
+            binding = self._binding(rank.local)
+            facts = {name: binding.get(name) for name in ("cores", "gpu", "numa", "nics")}
             self._say("rank", rank=rank.number, local_rank=rank.local, pid=rank.child, **facts)
             self.on_rank(rank.number, child)
             self.on_change()
@@ -278,9 +238,9 @@ class Ranks:
         after_s = round(time.monotonic() - rank.began, 3)
         self._say("rank_end", rank=rank.number, code=code, signal=name, after_s=after_s)
         if rank.number == self.stack_of and rank.log.tail:
-            self._say("stack", rank=rank.number, lines=_text(rank.log))
+            self._say("stack", rank=rank.number, lines=_tail(rank.log))
         if code != 0:
-            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _text(rank.log)))
+            self.fail(RankFailure(rank.number, code, name, after_s, _how(code, name), _tail(rank.log)))
         self.on_change()
 
     def _drain(self, rank: RankProcess) -> None:
@@ -307,28 +267,17 @@ class Ranks:
 
     def check(self) -> None:
         """Look at launchers that ended. A launcher that fails while its ranks are fine is a failure of its own."""
-        for pid in [pid for pid in self._launchers if pid in self._loop.ended]:
-            code, name = exit_facts(self._loop.ended.pop(pid))
-            log = self._launchers.pop(pid)
-            self._close_launcher(pid, log)
+        for status, log in self._launchers.ended():
+            code, name = exit_facts(status)
             after_s = round(time.monotonic() - self.began, 3)
             started, expected = len(self.ranks), self._order.ranks_per_node
             rank_failed = any(rank.code for rank in self.ranks.values())
             if code != 0 and not rank_failed:
-                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _text(log)))
-            elif code == 0 and not self._launchers and started < expected:
-                why = f"the launcher ended when {started} of {expected} ranks had started"
-                self.fail(RankFailure(None, 1, None, after_s, why, _text(log)))
+                self.fail(RankFailure(None, code, name, after_s, f"the launcher {_how(code, name)}", _tail(log)))
+            elif code == 0 and not self._launchers.pids and started < expected:
+                reason = f"the launcher ended when {started} of {expected} ranks had started"
+                self.fail(RankFailure(None, 1, None, after_s, reason, _tail(log)))
             self.on_change()
-
-    def _close_launcher(self, pid: int, log: RankLog) -> None:
-        pipe = self._pipes.pop(pid)
-        while self._hear_launcher(pipe, log):
-            pass
-        self._loop.forget(pipe)
-        os.close(pipe)
-        log.end()
-        log.close()
 
     @property
     def reported(self) -> int:
@@ -337,13 +286,13 @@ class Ranks:
 
     @property
     def idle(self) -> bool:
-        return not self._launchers and all(rank.code is not None for rank in self.ranks.values())
+        return not self._launchers.pids and all(rank.code is not None for rank in self.ranks.values())
 
     @property
     def done(self) -> bool:
         """Return whether every rank of this node came and ended well."""
-        whole = len(self.ranks) == self._order.ranks_per_node
-        return self.idle and whole and all(rank.code == 0 for rank in self.ranks.values())
+        all_came = len(self.ranks) == self._order.ranks_per_node
+        return self.idle and all_came and all(rank.code == 0 for rank in self.ranks.values())
 
     def signal(self, number: int) -> None:
         """Signal the ranks alone: a launcher that got it too would end them before they can write a checkpoint."""
@@ -351,7 +300,7 @@ class Ranks:
             if rank.child is not None and rank.code is None:
                 send(rank.child, number)
         if number in (signal.SIGTERM, signal.SIGINT) and not self.ranks:
-            for pid in self._launchers:
+            for pid in self._launchers.pids:
                 send(pid, number)
 
     def abort(self) -> None:
@@ -370,10 +319,7 @@ class Ranks:
     def finish(self) -> None:
         """Close every log after an attempt; nothing of it runs any more."""
         self.running = False
-        for pid, log in list(self._launchers.items()):
-            self._close_launcher(pid, log)
-            self._loop.ended.pop(pid, None)
-        self._launchers = {}
+        self._launchers.close()
         for rank in self.ranks.values():
             if rank.code is None:
                 self._end(rank, EXIT_KILLED, "SIGKILL")
@@ -381,19 +327,9 @@ class Ranks:
             rank.link.close()
 
 
-def _read(pipe: int) -> Optional[bytes]:
-    """Return bytes, b"" at the end, None when there is nothing now."""
-    try:
-        return os.read(pipe, READ_BYTES)
-    except BlockingIOError:
-        return None
-    except OSError:
-        return b""
-
-
 def _how(code: int, signal_name: Optional[str]) -> str:
     return f"was killed by {signal_name}" if signal_name else f"exited with {code}"
 
 
-def _text(log: RankLog) -> List[str]:
+def _tail(log: RankLog) -> List[str]:
     return [line.decode("utf-8", "replace")[:500] for line in log.tail]

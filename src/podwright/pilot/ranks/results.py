@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from typing import Any, Callable, Collection, Dict, Iterable, List, Optional, Set
 
-from ..protocol import KEY_EPOCH, KEY_OF, KEY_TIME, KEY_VALUES, SERIES_BYTES, goal_reached, parse_result, series_name
+from ..protocol import (
+    KEY_EPOCH,
+    KEY_OF,
+    KEY_TIME,
+    KEY_VALUES,
+    SERIES_BYTES,
+    goal_reached,
+    json_line,
+    parse_result,
+    series_name,
+)
 from ..system.journal import Journal
+from ..system.plain_files import open_to_add
 from .guesses import LineValues, Recogniser
 from .thinning import Row, Thinner, period_at
 
@@ -20,8 +30,6 @@ WAITING_BYTES = 64 * 1024
 MAX_LINE_BYTES = 32 * 1024
 MAX_NAMES, MAX_NAME_LETTERS = 1000, 200
 MLLOG_NAME = "mllog"
-
-encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class SeriesFile:
@@ -35,11 +43,11 @@ class SeriesFile:
         self._waiting_bytes = 0
         self._is_torn = False
         self._thinner = Thinner()
-        self.told = self.kept = 0
+        self.row_count = self.written_count = 0
 
     def add(self, row: Row) -> bool:
         """Take a line; return whether lines are further apart from here on."""
-        self.told += 1
+        self.row_count += 1
         kept = self._thinner.take(row)
         if kept is not None:
             self._keep(kept)
@@ -60,7 +68,7 @@ class SeriesFile:
         self.flush()
 
     def _keep(self, row: Row) -> None:
-        data = encode(row).encode() + b"\n"
+        data = json_line(row)
         if len(data) > MAX_LINE_BYTES or self._size + len(data) > self._limit:
             return
         self._waiting.append(data)
@@ -84,13 +92,11 @@ class SeriesFile:
         except OSError:
             return
         if not self._is_torn:
-            self.kept += count
+            self.written_count += count
 
     def _open(self) -> None:
         if self._file is None:
-            # The run's own program can reach this folder: neither a link nor a pipe may hold the pilot up.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            self._file = os.open(self._path, flags, 0o600)
+            self._file = open_to_add(self._path)
             size = os.fstat(self._file).st_size
             self._size += size
             self._is_torn = size > 0
@@ -102,7 +108,7 @@ class SeriesFile:
                 os.close(self._file)
 
 
-class Teller:
+class RankValues:
     """One rank as its lines have it: its series, its names, and what waits for its next event."""
 
     def __init__(self, folder: str, rank: int, limit_bytes: int) -> None:
@@ -111,7 +117,7 @@ class Teller:
         self.names: Set[str] = set()
         self.is_over_names = False
 
-    def known(self, values: Dict[str, Any]) -> Dict[str, Any]:
+    def limited(self, values: Dict[str, Any]) -> Dict[str, Any]:
         """Return the values whose names are among the first that the rank told: readers hold one value for each."""
         if values.keys() <= self.names:
             return values
@@ -137,7 +143,7 @@ class Results:
         self._folder, self._goal, self._journal, self._limit = folder, goal or {}, journal, limit_bytes
         self._recogniser = recogniser
         self._recognised: Set[str] = set()
-        self._tellers: Dict[int, Teller] = {}
+        self._ranks: Dict[int, RankValues] = {}
         self._was_hit = False
         self.on_hit: Callable[[float], None] = lambda value: None
 
@@ -148,7 +154,7 @@ class Results:
         """Take what a line of a rank tells, or what is recognised in it; return the values."""
         values = parse_result(line)
         if values:
-            self._recogniser.note_told(rank, values)
+            self._recogniser.note_reported(rank, values)
             self.take(rank, values)
             return values
         return self._take_read(rank, self._recogniser.read(rank, line))
@@ -173,26 +179,26 @@ class Results:
 
     def take(self, rank: int, values: Dict[str, Any], guessed: Collection[str] = ()) -> None:
         """Take the values of one line; those that are guessed meet no goal."""
-        teller = self._tellers.get(rank)
-        if teller is None:
-            teller = self._tellers[rank] = Teller(self._folder, rank, self._limit)
-        was_over = teller.is_over_names
-        values = teller.known(values)
-        if teller.is_over_names and not was_over:
+        reported = self._ranks.get(rank)
+        if reported is None:
+            reported = self._ranks[rank] = RankValues(self._folder, rank, self._limit)
+        was_over = reported.is_over_names
+        values = reported.limited(values)
+        if reported.is_over_names and not was_over:
             self._thinned(rank, f"tells more than {MAX_NAMES} names: the others are left out")
         at = {KEY_TIME: round(self._journal.now(), 3), KEY_EPOCH: list(self._journal.epoch)}
         numbers = {name: value for name, value in values.items() if name != MLLOG_NAME}
-        if numbers and teller.series.add({**at, KEY_VALUES: numbers}):
-            period_s = teller.series.period_s
+        if numbers and reported.series.add({**at, KEY_VALUES: numbers}):
+            period_s = reported.series.period_s
             self._thinned(rank, f"tells more than its series can hold: it has a line every {period_s:g} s from here on")
         row, is_hit = {**at, KEY_VALUES: values}, self._hits(numbers, guessed)
         if isinstance(values.get(MLLOG_NAME), str):
-            teller.events.forget(values)
+            reported.events.forget(values)
             self._say(rank, row)
         elif is_hit:
-            self._say(rank, teller.events.give(row))
+            self._say(rank, reported.events.give(row))
         elif numbers:
-            self._say(rank, teller.events.take(row))
+            self._say(rank, reported.events.take(row))
 
     def _hits(self, values: Dict[str, Any], guessed: Collection[str]) -> bool:
         """Return whether the goal is met for the first time in this attempt; the leader is told."""
@@ -217,23 +223,23 @@ class Results:
     def tick(self) -> None:
         """Write what waits, and the events that are due; called at every turn of the loop."""
         now = self._journal.now()
-        for rank, teller in self._tellers.items():
-            teller.series.flush()
-            self._say(rank, teller.events.due(now))
+        for rank, reported in self._ranks.items():
+            reported.series.flush()
+            self._say(rank, reported.events.due(now))
 
     def end(self, rank: int) -> None:
         """Write the last values of a rank that is over."""
         self._take_read(rank, self._recogniser.rest(rank))
-        teller = self._tellers.get(rank)
-        if teller is not None:
-            teller.series.end_attempt()
-            self._say(rank, teller.events.rest())
+        reported = self._ranks.get(rank)
+        if reported is not None:
+            reported.series.end_attempt()
+            self._say(rank, reported.events.rest())
 
     def close(self) -> None:
         """Close every series, and tell how much of one is not in it."""
-        for rank, teller in self._tellers.items():
+        for rank, reported in self._ranks.items():
             self.end(rank)
-            teller.series.close()
-            count = teller.series.told - teller.series.kept
-            if count:
-                self._thinned(rank, f"told {teller.series.told} lines, and its series has {teller.series.kept} of them")
+            series = reported.series
+            series.close()
+            if series.written_count < series.row_count:
+                self._thinned(rank, f"told {series.row_count} lines, and its series has {series.written_count} of them")

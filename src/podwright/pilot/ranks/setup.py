@@ -38,8 +38,8 @@ HELD_BYTES = 64 << 20
 class SetupFailed(Exception):
     """In words, with the last lines of what was printed."""
 
-    def __init__(self, why: str, tail: List[str]) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, tail: List[str]) -> None:
+        super().__init__(reason)
         self.tail = tail
 
 
@@ -51,14 +51,14 @@ def unpack(tar: str, sha256: str, folder: str) -> int:
     with tempfile.SpooledTemporaryFile(max_size=HELD_BYTES, dir=above) as copy:
         size = _copy_checked(tar, sha256, copy)
         if not os.path.isdir(folder):
-            part = tempfile.mkdtemp(prefix=".code-", dir=above)
+            unfinished = tempfile.mkdtemp(prefix=".code-", dir=above)
             with tarfile.open(fileobj=copy) as archive:
-                _extract(archive, part)
+                _extract(archive, unfinished)
             try:
-                os.rename(part, folder)
+                os.rename(unfinished, folder)
             except OSError:
                 # Another copy of this node was faster.
-                shutil.rmtree(part, ignore_errors=True)
+                shutil.rmtree(unfinished, ignore_errors=True)
     return size
 
 
@@ -110,7 +110,7 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, 
     return environ
 
 
-def place_loader(folder: str, environ: Dict[str, str]) -> None:
+def install_loader(folder: str, environ: Dict[str, str]) -> None:
     """Put the loader where ranks of any Python find it, behind what the user has named."""
     import pkgutil
 

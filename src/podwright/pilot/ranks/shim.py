@@ -13,8 +13,7 @@ import os
 import sys
 
 from ..system.prctl import die_with_parent
-from .rank_number import find_rank
-from .shim_order import END, unpack
+from .shim_protocol import END, find_rank, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,37 +27,23 @@ class RankOrder:
     """What this rank was told."""
 
     def __init__(self, message: bytes) -> None:
-        self.cwd, self.stdin, self.files = "", "", 0
-        self.cores: List[int] = []
-        self.env: Dict[str, str] = {}
-        self.unset: List[str] = []
+        rows: Dict[str, List[str]] = {"env": [], "unset": [], "core": [], "files": ["0"], "cwd": [""], "stdin": [""]}
         for name, value in unpack(message):
-            self._take(name, value)
-
-    def _take(self, name: str, value: str) -> None:
-        if name == "env":
-            variable, _, text = value.partition("=")
-            self.env[variable] = text
-        elif name == "unset":
-            self.unset.append(value)
-        elif name == "core":
-            self.cores.append(int(value))
-        elif name == "files":
-            self.files = int(value)
-        elif name == "cwd":
-            self.cwd = value
-        elif name == "stdin":
-            self.stdin = value
+            rows.setdefault(name, []).append(value)
+        self.cwd, self.stdin, self.files = rows["cwd"][-1], rows["stdin"][-1], int(rows["files"][-1])
+        self.cores = [int(core) for core in rows["core"]]
+        self.env = dict(row.split("=", 1) for row in rows["env"])
+        self.unset = rows["unset"]
 
 
-def main(command: List[str]) -> int:
+def main(argv: List[str]) -> int:
     die_with_parent(os.getppid())
-    place = find_rank(os.environ)
+    numbers = find_rank(os.environ)
     names = os.environ.get("PODWRIGHT_SOCKETS", "").split()
-    if place is None or not names:
+    if numbers is None or not names:
         print("podwright: this process was not started by a launcher the pilot knows", file=sys.stderr)
         return 1
-    rank, local_rank = place
+    rank, local_rank = numbers
     per_node = int(os.environ.get("PODWRIGHT_RANKS_PER_NODE", "1"))
     name = names[(rank // per_node) % len(names)]
     try:
@@ -66,7 +51,7 @@ def main(command: List[str]) -> int:
     except (OSError, ValueError) as error:
         print(f"podwright: rank {rank} cannot reach its pilot: {error}", file=sys.stderr)
         return 1
-    return _run(command, link, order, pipes)
+    return _run(argv[1:], link, order, pipes)
 
 
 def _report(name: str, rank: int, local_rank: int) -> Tuple[socket.socket, RankOrder, List[int]]:

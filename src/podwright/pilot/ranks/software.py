@@ -12,11 +12,13 @@ import shutil
 import sys
 from typing import Dict, Iterator, List, Mapping, Tuple
 
+from ..system.plain_files import names_in, read_text
+
 PACKAGES = {"torch": "torch", "nccl": r"nvidia_nccl_cu\d+", "cudnn": r"nvidia_cudnn_cu\d+"}
 """What is told, and the distribution that has it."""
 _CUDA = re.compile(r"^cuda\b[^=]*= *['\"]([0-9.]+)['\"]", re.MULTILINE)
 _VERSION = re.compile(r"^version(?:_info)? *= *([0-9]+\.[0-9]+(?:\.[0-9]+)?)", re.MULTILINE)
-MAX_BYTES = 65536
+MAX_LETTERS = 65536
 
 
 def software(command: List[str], environ: Mapping[str, str]) -> Dict[str, str]:
@@ -37,8 +39,8 @@ def _prefixes(names: List[str], path: object) -> Iterator[Tuple[str, str]]:
         program = shutil.which(name, path=str(path) if path else None)
         if program is None:
             continue
-        for place in (os.path.abspath(program), os.path.realpath(program)):
-            yield os.path.dirname(os.path.dirname(place)), place
+        for resolved in (os.path.abspath(program), os.path.realpath(program)):
+            yield os.path.dirname(os.path.dirname(resolved)), resolved
 
 
 def _packages_folders(prefix: str) -> List[str]:
@@ -50,7 +52,7 @@ def _packages_folders(prefix: str) -> List[str]:
 
 
 def _python(prefix: str, program: str) -> Dict[str, str]:
-    match = _VERSION.search(_text(os.path.join(prefix, "pyvenv.cfg")))
+    match = _VERSION.search(read_text(os.path.join(prefix, "pyvenv.cfg"), MAX_LETTERS))
     if match:
         return {"python": match[1]}
     if os.path.realpath(program) == os.path.realpath(sys.executable):
@@ -60,25 +62,13 @@ def _python(prefix: str, program: str) -> Dict[str, str]:
 
 
 def _installed(folder: str) -> Dict[str, str]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return {}
     versions = {}
-    for name in names:
+    for name in names_in(folder):
         for title, distribution in PACKAGES.items():
             match = re.match(rf"{distribution}-([^-]+)\.(?:dist|egg)-info$", name)
             if match:
                 versions[title] = match[1]
-    cuda = _CUDA.search(_text(os.path.join(folder, "torch", "version.py")))
+    cuda = _CUDA.search(read_text(os.path.join(folder, "torch", "version.py"), MAX_LETTERS))
     if cuda:
         versions["cuda"] = cuda[1]
     return versions
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_BYTES)
-    except OSError:
-        return ""

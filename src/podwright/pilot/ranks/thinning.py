@@ -18,19 +18,19 @@ class Thinner:
     def __init__(self, period_s: float = 0.0, key: str = KEY_VALUES) -> None:
         self.period_s = period_s
         self._key = key
-        self._held: Optional[Row] = None
+        self._pending: Optional[Row] = None
         self._given_at = 0.0
 
     def take(self, row: Row) -> Optional[Row]:
         """Take a row; return it with those before it when the period is over."""
         if row[KEY_TIME] - self._given_at >= self.period_s:
             return self.give(row)
-        self._held = self._joined(row)
+        self._pending = self._joined(row)
         return None
 
     def give(self, row: Row) -> Row:
         """Return a row with those before it, whether the period is over or not."""
-        row, self._held = self._joined(row), None
+        row, self._pending = self._joined(row), None
         self._given_at = row[KEY_TIME]
         return row
 
@@ -40,24 +40,24 @@ class Thinner:
 
     def rest(self) -> Optional[Row]:
         """Return what is held."""
-        row, self._held = self._held, None
+        row, self._pending = self._pending, None
         if row is not None:
             self._given_at = row[KEY_TIME]
         return row
 
     def forget(self, values: Dict[str, Any]) -> None:
         """Leave out what was told newer by another way."""
-        if self._held is not None:
-            kept = {name: value for name, value in self._held[self._key].items() if name not in values}
-            self._held = {**self._held, self._key: kept} if kept else None
+        if self._pending is not None:
+            values_left = {name: value for name, value in self._pending[self._key].items() if name not in values}
+            self._pending = {**self._pending, self._key: values_left} if values_left else None
 
     def _joined(self, row: Row) -> Row:
-        held = self._held
-        if held is None:
+        pending = self._pending
+        if pending is None:
             return row
-        count = held.get(KEY_OF, 1) + row.get(KEY_OF, 1)
+        count = pending.get(KEY_OF, 1) + row.get(KEY_OF, 1)
         # What was told in an attempt before is counted, and says nothing of this one.
-        earlier = held[self._key] if held.get(KEY_EPOCH) == row.get(KEY_EPOCH) else {}
+        earlier = pending[self._key] if pending.get(KEY_EPOCH) == row.get(KEY_EPOCH) else {}
         return {**row, self._key: {**earlier, **row[self._key]}, KEY_OF: count}
 
 
@@ -67,7 +67,7 @@ def period_at(share: float, steps: Sequence[Tuple[float, float]]) -> float:
     return (periods_s or [steps[-1][1]])[0]
 
 
-def is_told(row: Row, key: str = KEY_VALUES) -> bool:
+def is_thinnable(row: Row, key: str = KEY_VALUES) -> bool:
     """Return whether a row of a file, which a run's program can reach, is one that can be thinned."""
     if not isinstance(row.get(key), dict) or not isinstance(row.get(KEY_OF, 1), int):
         return False

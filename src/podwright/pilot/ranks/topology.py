@@ -13,8 +13,8 @@ import re
 import resource
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Sequence, Union
 
-from ..sensors.proc import Scope
-from ..system.numbers import whole_number
+from ..sensors.proc import Scope, numa_node
+from ..system.plain_files import names_in, read_text
 
 Facts = Dict[str, Any]
 GpuIndex = Union[int, str]
@@ -39,7 +39,7 @@ class RankBinding(NamedTuple):
     fabric: list[str]
 
 
-# -- pure: facts in, places out --------------------------------------------------------------------------------------
+# -- pure: facts in, bindings out --------------------------------------------------------------------------------------
 
 
 def binding(
@@ -78,7 +78,7 @@ def merged(machine: Facts, hardware: Optional[Facts]) -> Facts:
     if gpus:
         facts["gpus"] = _gpus_with_nodes(gpus, hardware.get("gpus") or [])
     named = {row["name"]: row for row in hardware.get("nics") or []}
-    facts["nics"] = [{**named.get(row["name"], {}), **_known(row)} for row in facts.get("nics") or []]
+    facts["nics"] = [{**named.get(row["name"], {}), **_without_none(row)} for row in facts.get("nics") or []]
     return facts
 
 
@@ -97,7 +97,7 @@ def _gpus_with_nodes(gpus: Sequence[Facts], of_hardware: Sequence[Facts]) -> lis
     return filled
 
 
-def _known(row: Facts) -> Facts:
+def _without_none(row: Facts) -> Facts:
     return {name: value for name, value in row.items() if value is not None}
 
 
@@ -118,9 +118,9 @@ def nic_env(binding: RankBinding, rdma: bool) -> dict[str, str]:
 def cpu_list(text: str) -> list[int]:
     """Return the numbers in `0-3,8`."""
     cpus: list[int] = []
-    for part in text.strip().split(","):
-        if part:
-            first, _, last = part.partition("-")
+    for span in text.strip().split(","):
+        if span:
+            first, _, last = span.partition("-")
             cpus += range(int(first), int(last or first) + 1)
     return cpus
 
@@ -132,33 +132,33 @@ def _shares(
     ranks_of: dict[Optional[int], list[int]] = {}
     for rank, home in enumerate(homes):
         ranks_of.setdefault(home, []).append(rank)
-    taken: set[int] = set()
+    used: set[int] = set()
     node_of: dict[int, int] = {}
     for node, cpus in nodes.items():
         node_of.update(dict.fromkeys(cpus, node))
         if node in ranks_of:
-            taken |= cpus
+            used |= cpus
     shares = {}
     for home, ranks in ranks_of.items():
-        cpus = nodes[home] if home is not None else allowed - taken or allowed
+        cpus = nodes[home] if home is not None else allowed - used or allowed
         for rank, share in zip(ranks, _split(cpus, len(ranks), siblings, node_of)):
             shares[rank] = share
     return shares
 
 
-def _split(cpus: set[int], parts: int, siblings: dict[int, int], node_of: dict[int, int]) -> list[list[int]]:
+def _split(cpus: set[int], count: int, siblings: dict[int, int], node_of: dict[int, int]) -> list[list[int]]:
     """Share out whole cores; single CPUs where there are fewer cores than parts, all to each where fewer CPUs."""
     cores: dict[int, list[int]] = {}
     for cpu in sorted(cpus):
         cores.setdefault(siblings.get(cpu, cpu), []).append(cpu)
     # By node first, so that a share does not spread over two nodes where it need not.
     units = [cores[core] for core in sorted(cores, key=lambda core: (node_of.get(core, -1), core))]
-    if len(units) < parts:
+    if len(units) < count:
         units = [[cpu] for cpu in itertools.chain(*units)]
-    if len(units) < parts:
-        return [sorted(cpus)] * parts
-    bounds = [len(units) * part // parts for part in range(parts + 1)]
-    return [sorted(itertools.chain(*units[bounds[part] : bounds[part + 1]])) for part in range(parts)]
+    if len(units) < count:
+        return [sorted(cpus)] * count
+    bounds = [len(units) * share // count for share in range(count + 1)]
+    return [sorted(itertools.chain(*units[bounds[share] : bounds[share + 1]])) for share in range(count)]
 
 
 def _siblings(facts: Facts) -> dict[int, int]:
@@ -169,7 +169,7 @@ def _siblings(facts: Facts) -> dict[int, int]:
     groups = [cpu_list(text) for text in facts.get("siblings") or []]
     if not groups:
         for row in facts.get("numa") or []:
-            ranges = [cpu_list(part) for part in row["cores"].split(",")]
+            ranges = [cpu_list(span) for span in row["cores"].split(",")]
             if len(ranges) == 2 and len(ranges[0]) == len(ranges[1]):
                 groups += [list(pair) for pair in zip(*ranges)]
     cores: dict[int, int] = {}
@@ -217,19 +217,21 @@ def _nearest(facts: Facts, gpu: Optional[GpuIndex], numa: Optional[int]) -> list
 def discover(root: str = "/", gpus: Sequence[Facts] = ()) -> Facts:
     """Return the facts of this machine; `gpus` are those of the sampler's description, with their PCI addresses."""
     scope = Scope(root)
-    node_folder, cpu_folder = scope.path("/sys/devices/system/node"), scope.path("/sys/devices/system/cpu")
-    nodes = sorted(int(name[4:]) for name in _names(node_folder) if re.match(r"node\d+$", name))
-    threads = {_text("%s/%s/topology/thread_siblings_list" % (cpu_folder, name)) for name in _names(cpu_folder)}
+    nodes_in, cpu_folder = scope.path("/sys/devices/system/node"), scope.path("/sys/devices/system/cpu")
+    nodes = sorted(int(name[4:]) for name in names_in(nodes_in) if re.match(r"node\d+$", name))
+    threads = {
+        read_text("%s/%s/topology/thread_siblings_list" % (cpu_folder, name)).strip() for name in names_in(cpu_folder)
+    }
     devices, cards = scope.path("/sys/bus/pci/devices"), scope.path("/sys/class/infiniband")
     return {
-        "numa": [{"node": node, "cores": _text("%s/node%d/cpulist" % (node_folder, node))} for node in nodes],
+        "numa": [{"node": node, "cores": read_text("%s/node%d/cpulist" % (nodes_in, node)).strip()} for node in nodes],
         "siblings": sorted(threads - {""}),
-        "gpus": [{"index": gpu["index"], "numa": _node("%s/%s" % (devices, gpu["pci"]))} for gpu in gpus],
-        "nics": [{"name": name, "numa": _node("%s/%s/device" % (cards, name))} for name in sorted(_names(cards))],
+        "gpus": [{"index": gpu["index"], "numa": numa_node("%s/%s" % (devices, gpu["pci"]))} for gpu in gpus],
+        "nics": [{"name": name, "numa": numa_node("%s/%s/device" % (cards, name))} for name in sorted(names_in(cards))],
     }
 
 
-def places(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, rdma: bool) -> list[Facts]:
+def bind_ranks(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, rdma: bool) -> list[Facts]:
     """Return where this node's ranks run, each with the variables it adds to its rank's environment."""
     facts = merged(discover(gpus=gpus), hardware)
     rows = []
@@ -242,27 +244,7 @@ def places(hardware: Optional[Facts], gpus: Sequence[Facts], local_ranks: int, r
 def rdma_report(root: str = "/") -> dict[str, Any]:
     """Return what decides whether RDMA can pin memory here: the lock limit (-1: none) and the capabilities held."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    match = re.search(r"^CapEff:\s*([0-9a-f]+)", _text(Scope(root).path("/proc/self/status")), re.MULTILINE)
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)", read_text(Scope(root).path("/proc/self/status")), re.MULTILINE)
     bits = int(match.group(1), 16) if match else 0
-    held = ["CAP_" + name.upper() for bit, name in enumerate(_CAPABILITIES.split()) if bits >> bit & 1]
-    return {"memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit, "capabilities": held}
-
-
-def _node(folder: str) -> Optional[int]:
-    """Return the NUMA node of a device; -1 in /sys means that it has none."""
-    return whole_number(_text(folder + "/numa_node"))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    capabilities = ["CAP_" + name.upper() for bit, name in enumerate(_CAPABILITIES.split()) if bits >> bit & 1]
+    return {"memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit, "capabilities": capabilities}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional
 
 from ..system.numbers import whole_number
+from ..system.plain_files import read_text
 
 # Slurm gives every task of a step its own group; the run on this node is the whole job.
 _SLURM_JOB = re.compile(r"(.*/job_\d+)(/.*)?$")
@@ -49,34 +50,26 @@ def find(controller: str, root: str = "/", needs: str = "") -> Optional[Group]:
     On a hybrid machine both hierarchies are there and the controller is in one of them; `needs` names the file that
     tells which.
     """
-    mounts = _mounts(root)
-    for version, path in _memberships(controller, root):
-        for mount in mounts:
-            if mount.version != version or (version == 1 and controller not in mount.options):
-                continue
-            group = _group(mount, path, root)
-            if group and (not needs or group.has(needs)):
-                return group
+    for mount, path in _mounted(controller, root):
+        group = _group(mount, path, root)
+        if group and (not needs or group.has(needs)):
+            return group
     return None
 
 
-def places(controller: str, root: str = "/") -> list[tuple[int, str]]:
+def parents_of_own(controller: str, root: str = "/") -> list[tuple[int, str]]:
     """Return (version, folder) of groups in which one of our own may be made, for the processes of this one.
 
     In version 2 a group either has processes or gives controllers to those below it: ours goes beside this one.
     """
     folders = []
-    mounts = _mounts(root)
-    for version, path in _memberships(controller, root):
-        for mount in mounts:
-            if mount.version != version or (version == 1 and controller not in mount.options):
-                continue
-            inner = path[len(mount.root) :] if mount.root != "/" and path.startswith(mount.root) else path
-            folder = os.path.normpath(_under(root, mount.point) + "/" + inner)
-            if version == 2 and inner.strip("/"):
-                folder = os.path.dirname(folder)
-            if version == 1 or controller in _text(os.path.join(folder, "cgroup.subtree_control")).split():
-                folders.append((version, folder))
+    for mount, path in _mounted(controller, root):
+        inner = path[len(mount.root) :] if mount.root != "/" and path.startswith(mount.root) else path
+        folder = os.path.normpath(_under(root, mount.point) + "/" + inner)
+        if mount.version == 2 and inner.strip("/"):
+            folder = os.path.dirname(folder)
+        if mount.version == 1 or controller in read_text(os.path.join(folder, "cgroup.subtree_control")).split():
+            folders.append((mount.version, folder))
     return folders
 
 
@@ -84,7 +77,7 @@ def lowest(group: Group, names: list[str]) -> Optional[float]:
     """Return the lowest number that file `names[version - 1]` holds in the group and above it, if there is one."""
     numbers = []
     for folder in group.chain():
-        fields = _text(os.path.join(folder, names[group.version - 1])).split()
+        fields = read_text(os.path.join(folder, names[group.version - 1])).split()
         # `max` and -1 mean that there is no limit here; `cpu.max` has a period beside its quota.
         limit, period = [*map(whole_number, fields), None, None][:2]
         if limit:
@@ -107,9 +100,18 @@ def _group(mount: _Mount, path: str, root: str) -> Optional[Group]:
     return None if marked != (mount.version == 2) else Group(mount.version, folder, top)
 
 
+def _mounted(controller: str, root: str) -> Iterator[tuple[_Mount, str]]:
+    """Yield the hierarchies of a controller, and where this process is in each."""
+    mounts = _mounts(root)
+    for version, path in _memberships(controller, root):
+        for mount in mounts:
+            if mount.version == version and (version == 2 or controller in mount.options):
+                yield mount, path
+
+
 def _memberships(controller: str, root: str) -> list[tuple[int, str]]:
     memberships = []
-    for line in _text(_under(root, "/proc/self/cgroup")).splitlines():
+    for line in read_text(_under(root, "/proc/self/cgroup")).splitlines():
         number, names, path = line.split(":", 2)
         if number == "0" and not names:
             memberships.append((2, path))
@@ -120,7 +122,7 @@ def _memberships(controller: str, root: str) -> list[tuple[int, str]]:
 
 def _mounts(root: str) -> list[_Mount]:
     mounts = []
-    for line in _text(_under(root, "/proc/self/mountinfo")).splitlines():
+    for line in read_text(_under(root, "/proc/self/mountinfo")).splitlines():
         before, _, after = line.partition(" - ")
         kind = after.split(" ", 1)[0]
         version = _VERSIONS.get(kind)
@@ -129,14 +131,6 @@ def _mounts(root: str) -> list[_Mount]:
             options = after.split(" ")[2].split(",")
             mounts.append(_Mount(version, fields[3], fields[4], options))
     return mounts
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def _under(root: str, path: str) -> str:

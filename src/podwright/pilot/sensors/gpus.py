@@ -12,7 +12,7 @@ from ..metrics import period_of
 from ..system.numbers import whole_number
 from . import nvml
 from .nvml import Nvml, NvmlError, Xid
-from .proc import Reading, Scope
+from .proc import Reading, Scope, numa_node
 
 _WAIT_MS = 2000
 # What comes and goes all the time is said again only after this long.
@@ -55,12 +55,12 @@ _XIDS = {
 
 
 class Gpu(NamedTuple):
-    """One GPU or MIG slice; `whole` where it stands for its board, whose power and faults are counted once."""
+    """One GPU or MIG slice; `is_board` where it stands for its board, whose power and faults are counted once."""
 
     label: str
     handle: c_void_p
     board: c_void_p
-    whole: bool
+    is_board: bool
 
 
 class GpuMetric(NamedTuple):
@@ -71,21 +71,24 @@ class GpuMetric(NamedTuple):
     read: Callable[[Nvml, c_void_p], Optional[float]]
 
 
+ENERGY = "nvmlDeviceGetTotalEnergyConsumption"
+THROTTLE = "nvmlDeviceGetCurrentClocksEventReasons"
+ECC = "nvmlDeviceGetTotalEccErrors"
 GPU_METRICS = (
-    GpuMetric("utilization_percent", False, lambda lib, gpu: lib.utilization(gpu)),
-    GpuMetric("memory_percent", False, lambda lib, gpu: lib.memory_utilization(gpu)),
+    GpuMetric("utilization_percent", False, lambda lib, gpu: lib.utilization(gpu, "gpu")),
+    GpuMetric("memory_percent", False, lambda lib, gpu: lib.utilization(gpu, "memory")),
     GpuMetric("memory_used_bytes", True, lambda lib, gpu: lib.memory(gpu)[0]),
-    GpuMetric("temperature_celsius", False, lambda lib, gpu: lib.temperature(gpu)),
+    GpuMetric("temperature_celsius", False, lambda lib, gpu: lib.uint("nvmlDeviceGetTemperature", gpu, 0)),
     GpuMetric("memory_temperature_celsius", False, lambda lib, gpu: lib.field(gpu, 82)),
-    GpuMetric("power_watts", False, lambda lib, gpu: lib.power_w(gpu)),
+    GpuMetric("power_watts", False, lambda lib, gpu: lib.uint("nvmlDeviceGetPowerUsage", gpu, factor=1e-3)),
     GpuMetric("power_instant_watts", False, lambda lib, gpu: lib.field(gpu, 186, factor=1e-3)),
-    GpuMetric("energy_joules_total", False, lambda lib, gpu: lib.energy_j(gpu)),
-    GpuMetric("sm_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 1)),
-    GpuMetric("memory_clock_mhz", False, lambda lib, gpu: lib.clock_mhz(gpu, 2)),
-    GpuMetric("throttle_reasons", False, lambda lib, gpu: lib.throttle_reasons(gpu)),
-    GpuMetric("ecc_corrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, False)),
-    GpuMetric("ecc_uncorrected_total", False, lambda lib, gpu: lib.ecc_errors(gpu, True)),
-    GpuMetric("pcie_replay_total", False, lambda lib, gpu: lib.pcie_replays(gpu)),
+    GpuMetric("energy_joules_total", False, lambda lib, gpu: lib.ulonglong(ENERGY, gpu, factor=1e-3)),
+    GpuMetric("sm_clock_mhz", False, lambda lib, gpu: lib.uint("nvmlDeviceGetClockInfo", gpu, 1)),
+    GpuMetric("memory_clock_mhz", False, lambda lib, gpu: lib.uint("nvmlDeviceGetClockInfo", gpu, 2)),
+    GpuMetric("throttle_reasons", False, lambda lib, gpu: lib.ulonglong(THROTTLE, gpu)),
+    GpuMetric("ecc_corrected_total", False, lambda lib, gpu: lib.ulonglong(ECC, gpu, 0, 0)),
+    GpuMetric("ecc_uncorrected_total", False, lambda lib, gpu: lib.ulonglong(ECC, gpu, 1, 0)),
+    GpuMetric("pcie_replay_total", False, lambda lib, gpu: lib.uint("nvmlDeviceGetPcieReplayCounter", gpu)),
     GpuMetric("pcie_sent_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 197)),
     GpuMetric("pcie_received_bytes_total", False, lambda lib, gpu: lib.counter(gpu, 198)),
     # NVLink counts in KiB.
@@ -178,7 +181,7 @@ class GpuSensors:
         return Gpu("%d/%d" % (index, self._lib.instance_of(handle)), handle, board, first)
 
     def _watch(self) -> None:
-        boards = [gpu for gpu in self._gpus if gpu.whole]
+        boards = [gpu for gpu in self._gpus if gpu.is_board]
         if not boards:
             return
         try:
@@ -211,7 +214,7 @@ class GpuSensors:
         values: dict[str, float] = {}
         for gpu in list(self._gpus):
             for row in rows:
-                has_it = gpu.whole or row.of_slice
+                has_it = gpu.is_board or row.of_slice
                 if not has_it or (gpu.label, row.metric) in self._broken:
                     continue
                 value = self._ask(gpu, row)
@@ -262,21 +265,12 @@ class GpuSensors:
             "name": self._lib.name(gpu.handle),
             "uuid": self._lib.uuid(gpu.handle),
             "memory_bytes": int(self._lib.memory(gpu.handle)[1] or 0),
-            "numa": _numa_node(self._scope.path("/sys/bus/pci/devices/%s/numa_node" % pci)),
+            "numa": numa_node(self._scope.path("/sys/bus/pci/devices/%s" % pci)),
             "pci": pci,
         }
 
     def driver(self) -> Optional[str]:
         return self._driver
-
-
-def _numa_node(path: str) -> Optional[int]:
-    """Return the number in a file of /sys; -1 there means that the machine has no NUMA nodes or does not tell."""
-    try:
-        with open(path) as file:
-            return whole_number(file.read().strip())
-    except (OSError, ValueError):
-        return None
 
 
 class Notices:

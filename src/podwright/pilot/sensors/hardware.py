@@ -7,6 +7,7 @@ import re
 from typing import Callable, Iterator, Tuple
 
 from ..metrics import period_of
+from ..system.plain_files import names_in, read_whole
 from . import cgroup
 from .proc import Files, Reading, Scope
 
@@ -30,9 +31,9 @@ def energy_readings(scope: Scope, files: Files) -> Iterator[Reading]:
     """
     folder = scope.path("/sys/class/powercap")
     zones = []
-    for name in _names(folder):
+    for name in sorted(names_in(folder)):
         zone = os.path.join(folder, name)
-        if re.match(r"intel-rapl:\d+$", name) and _word(os.path.join(zone, "name")).startswith("package"):
+        if re.match(r"intel-rapl:\d+$", name) and read_whole(os.path.join(zone, "name")).startswith(b"package"):
             zones.append(Package(files.open(os.path.join(zone, "energy_uj"), 32), _range(zone)))
     if zones:
         yield Reading(
@@ -66,7 +67,7 @@ class Package:
 
 
 def _range(zone: str) -> int:
-    return int(_word(os.path.join(zone, "max_energy_range_uj")))
+    return int(read_whole(os.path.join(zone, "max_energy_range_uj")))
 
 
 class InfinibandPorts:
@@ -114,9 +115,9 @@ def ib_ports(scope: Scope) -> list[tuple[str, str]]:
     """Return every port as (DEV/PORT, folder)."""
     ports = []
     top = scope.path("/sys/class/infiniband")
-    for device in _names(top):
+    for device in sorted(names_in(top)):
         folder = os.path.join(top, device, "ports")
-        for port in _names(folder):
+        for port in sorted(names_in(folder)):
             ports.append(("%s/%s" % (device, port), os.path.join(folder, port)))
     return ports
 
@@ -129,10 +130,6 @@ def _counters(port: str, folder: str, rows: _Rows, files: Files) -> list[tuple[s
         if os.access(path, os.R_OK):
             readers.append(("ib.%s.%s" % (port, name), files.open(path, 32)))
     return readers
-
-
-def _names(folder: str) -> list[str]:
-    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
 
 def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterator[Reading]:
@@ -157,8 +154,3 @@ def oom_readings(scope: Scope, files: Files, say: Callable[..., None]) -> Iterat
         return {}
 
     yield Reading("oom", _OOM_PERIOD_S, read)
-
-
-def _word(path: str) -> str:
-    with open(path) as file:
-        return file.read().strip()

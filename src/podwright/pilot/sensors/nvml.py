@@ -148,9 +148,8 @@ class Nvml:
     # -- what there is
 
     def handles(self) -> list[c_void_p]:
-        count = c_uint()
-        self.call("nvmlDeviceGetCount_v2", byref(count))
-        return [self._handle("nvmlDeviceGetHandleByIndex_v2", c_uint(index)) for index in range(count.value)]
+        count = self._out(c_uint, "nvmlDeviceGetCount_v2").value
+        return [self._handle("nvmlDeviceGetHandleByIndex_v2", c_uint(index)) for index in range(count)]
 
     def handle_of(self, uuid: str) -> c_void_p:
         return self._handle("nvmlDeviceGetHandleByUUID", uuid.encode())
@@ -160,7 +159,7 @@ class Nvml:
         return self._handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", slice_handle)
 
     def instance_of(self, slice_handle: c_void_p) -> int:
-        return self._uint("nvmlDeviceGetGpuInstanceId", slice_handle)
+        return int(self._out(c_uint, "nvmlDeviceGetGpuInstanceId", slice_handle).value)
 
     def driver(self) -> str:
         return self._text("nvmlSystemGetDriverVersion")
@@ -188,11 +187,17 @@ class Nvml:
 
     # -- what is read again and again; a value is None where NVML has it blank
 
-    def utilization(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._utilization(handle).gpu)
+    def uint(self, name: str, *arguments: Any, factor: float = 1.0) -> Optional[float]:
+        """Return what a function of one 32-bit number says."""
+        return _number(self._out(c_uint, name, *arguments).value, _BLANK_32, factor)
 
-    def memory_utilization(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._utilization(handle).memory)
+    def ulonglong(self, name: str, *arguments: Any, factor: float = 1.0) -> Optional[float]:
+        """Return what a function of one 64-bit number says."""
+        return _number(self._out(c_ulonglong, name, *arguments).value, _BLANK_64, factor)
+
+    def utilization(self, handle: c_void_p, of: str) -> Optional[float]:
+        """Return the percent of time in which the GPU, or its memory, was used."""
+        return _number(getattr(self._out(_Utilization, "nvmlDeviceGetUtilizationRates", handle), of))
 
     def memory(self, handle: c_void_p) -> tuple[Optional[float], Optional[float]]:
         """Return bytes used and bytes there are."""
@@ -203,33 +208,8 @@ class Nvml:
         except NvmlError as error:
             if error.code not in (FUNCTION_NOT_FOUND, VERSION_MISMATCH):
                 raise
-        old = _Memory()
-        self.call("nvmlDeviceGetMemoryInfo", handle, byref(old))
+        old = self._out(_Memory, "nvmlDeviceGetMemoryInfo", handle)
         return _number(old.used, _BLANK_64), _number(old.total, _BLANK_64)
-
-    def temperature(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._uint("nvmlDeviceGetTemperature", handle, 0))
-
-    def power_w(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._uint("nvmlDeviceGetPowerUsage", handle), _BLANK_32, 1e-3)
-
-    def energy_j(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._ulonglong("nvmlDeviceGetTotalEnergyConsumption", handle), _BLANK_64, 1e-3)
-
-    def clock_mhz(self, handle: c_void_p, kind: int) -> Optional[float]:
-        """Return a clock's speed; kind 1 is the multiprocessors' clock, 2 the memory's."""
-        return _number(self._uint("nvmlDeviceGetClockInfo", handle, kind))
-
-    def throttle_reasons(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._ulonglong("nvmlDeviceGetCurrentClocksEventReasons", handle), _BLANK_64)
-
-    def ecc_errors(self, handle: c_void_p, uncorrected: bool) -> Optional[float]:
-        count = c_ulonglong()
-        self.call("nvmlDeviceGetTotalEccErrors", handle, int(uncorrected), 0, byref(count))
-        return _number(count.value, _BLANK_64)
-
-    def pcie_replays(self, handle: c_void_p) -> Optional[float]:
-        return _number(self._uint("nvmlDeviceGetPcieReplayCounter", handle))
 
     def processes(self, handle: c_void_p) -> Optional[float]:
         count = c_uint(0)
@@ -274,8 +254,7 @@ class Nvml:
 
     def xid_set(self, handles: list[c_void_p]) -> c_void_p:
         """Return an event set on which XID errors of these GPUs arrive."""
-        events = c_void_p()
-        self.call("nvmlEventSetCreate", byref(events))
+        events: c_void_p = self._out(c_void_p, "nvmlEventSetCreate")
         for handle in handles:
             self.call("nvmlDeviceRegisterEvents", handle, c_ulonglong(XID_EVENT), events)
         return events
@@ -295,29 +274,19 @@ class Nvml:
         self.call("nvmlEventSetFree", events)
 
     def _handle(self, name: str, *arguments: Any) -> c_void_p:
-        handle = c_void_p()
-        self.call(name, *arguments, byref(handle))
+        handle: c_void_p = self._out(c_void_p, name, *arguments)
         return handle
+
+    def _out(self, kind: Any, name: str, *arguments: Any) -> Any:
+        """Call a function whose last argument is where it writes its answer, and return that."""
+        answer = kind()
+        self.call(name, *arguments, byref(answer))
+        return answer
 
     def _text(self, name: str, *arguments: Any) -> str:
         buffer = (c_char * 96)()
         self.call(name, *arguments, buffer, c_uint(96))
         return bytes(buffer.value).decode(errors="replace")
-
-    def _uint(self, name: str, *arguments: Any) -> int:
-        value = c_uint()
-        self.call(name, *arguments, byref(value))
-        return value.value
-
-    def _ulonglong(self, name: str, *arguments: Any) -> int:
-        value = c_ulonglong()
-        self.call(name, *arguments, byref(value))
-        return value.value
-
-    def _utilization(self, handle: c_void_p) -> _Utilization:
-        rates = _Utilization()
-        self.call("nvmlDeviceGetUtilizationRates", handle, byref(rates))
-        return rates
 
 
 def _number(value: float, blank: float = _BLANK_32, factor: float = 1.0) -> Optional[float]:

@@ -10,6 +10,8 @@ import re
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional
 
 from ..metrics import period_of
+from ..system.numbers import whole_number
+from ..system.plain_files import read_text
 from . import cgroup
 
 _SECTOR_BYTES = 512
@@ -36,6 +38,11 @@ class Scope(NamedTuple):
 
     def allowed_cpus(self) -> frozenset[int]:
         return frozenset(os.sched_getaffinity(0)) if self.cpus is None else self.cpus
+
+
+def numa_node(device: str) -> Optional[int]:
+    """Return the NUMA node of a device's folder; -1 in /sys means that none is known."""
+    return whole_number(read_text(device + "/numa_node").strip())
 
 
 class Reading(NamedTuple):

@@ -136,8 +136,6 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="sample", description="Sample this machine and show what was read.")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long to sample (default: 5)")
     parser.add_argument("--out", help="append what is read to this file, as JSON lines")
-    if argv[:1] == ["sample"]:
-        argv = argv[1:]
     options = parser.parse_args(argv)
     with open(options.out or os.devnull, "a") as out:
         values = _watch(options.seconds, lambda line: print(json.dumps(line), file=out, flush=True))

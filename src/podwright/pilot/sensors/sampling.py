@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable, Dict
 
 from ..protocol import KEY_EPOCH, KEY_NODE, KEY_TIME, KEY_VALUES
-from ..system.journal import KEPT_SAMPLES, Journal, JsonLines
+from ..system.journal import MAX_WAITING_SAMPLES, Journal, JsonLines
 from .sampler import Sampler
 
 END_S = 2.0
@@ -18,15 +18,16 @@ class Sampling:
     """Samples every `period_s` in a thread of its own: a driver that hangs must not hold up ranks or heartbeat."""
 
     def __init__(self, journal: Journal, node: int, path: str, period_s: float) -> None:
-        self._journal, self._node, self._path, self._period_s = journal, node, path, period_s
+        self._journal, self._node, self._period_s = journal, node, period_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
+        self._lines = JsonLines(path, MAX_WAITING_SAMPLES)
+        self._fit: Callable[[Dict[str, float]], Dict[str, float]] = dict
         self.sampler = Sampler(journal.say, period_s)
 
     def open(self) -> Dict[str, Any]:
         """Find the sensors there are; return what this node offers the run."""
         self.sampler.open()
-        self._lines = JsonLines(self._path, KEPT_SAMPLES)
         return self.sampler.describe()
 
     def start(self, fit: Callable[[Dict[str, float]], Dict[str, float]]) -> None:

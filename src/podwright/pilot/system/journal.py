@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Optional
 
-from ..protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch
+from ..protocol import KEY_EPOCH, KEY_KIND, KEY_NODE, KEY_SEQUENCE, KEY_TIME, Epoch, json_line
 from .plain_files import open_to_add
 
-KEPT_EVENTS, KEPT_SAMPLES = 20000, 3600
+MAX_WAITING_EVENTS, MAX_WAITING_SAMPLES = 20000, 3600
+"""Lines that wait in memory while the disk is full."""
 CLOSE_S = 60.0
 """How long the end of a pilot waits for room on a full disk."""
 
@@ -31,23 +31,23 @@ class JsonLines:
     """A file of JSON lines; each line is one write, so a kill leaves at most one torn line.
 
     A full disk must not end a run nor lose its story: lines that cannot be written wait in memory, the oldest are given
-    up beyond `keep`, and what was given up is told.
+    up beyond `max_waiting`, and what was given up is said.
     """
 
-    def __init__(self, path: str, keep: int, on_loss: Optional[Callable[[int], None]] = None) -> None:
+    def __init__(self, path: str, max_waiting: int, on_loss: Optional[Callable[[int], None]] = None) -> None:
         self._file = open_to_add(path)
         self._lock = threading.Lock()
         self._on_loss = on_loss
         self._torn = os.fstat(self._file).st_size > 0
         self._waiting: Deque[bytes] = deque()
-        self._keep = keep
+        self._max_waiting = max_waiting
         self._lost = 0
 
     def write(self, row: Dict[str, Any]) -> None:
-        data = json.dumps(row, separators=(",", ":")).encode() + b"\n"
+        data = json_line(row)
         with self._lock:
             self._waiting.append(data)
-            if len(self._waiting) > self._keep:
+            if len(self._waiting) > self._max_waiting:
                 self._waiting.popleft()
                 self._lost += 1
             lost = 0
@@ -83,7 +83,7 @@ class Journal:
     """The events of one pilot process: every row carries time, epoch, node and sequence."""
 
     def __init__(self, path: str, node: int, clock: Clock) -> None:
-        self._lines = JsonLines(path, KEPT_EVENTS, self._tell_loss)
+        self._lines = JsonLines(path, MAX_WAITING_EVENTS, self._say_loss)
         self._node = node
         self.now = clock.now
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ class Journal:
         at = {KEY_TIME: round(self.now(), 3), KEY_EPOCH: list(self.epoch), KEY_NODE: self._node}
         self._lines.write({**at, KEY_SEQUENCE: seq, KEY_KIND: kind, **fields})
 
-    def _tell_loss(self, lost: int) -> None:
+    def _say_loss(self, lost: int) -> None:
         self.say("sensor", name="journal", error=f"{lost} events lost")
 
     def close(self) -> bool:

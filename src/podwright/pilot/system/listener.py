@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import resource
 import socket
-from typing import Callable, Dict, List, Optional
+from contextlib import suppress
+from typing import Any, Callable, Dict, Optional
 
 from .loop import Loop
 
@@ -28,10 +29,10 @@ class Guest:
 
     def __init__(self, sock: socket.socket, origin: str, take: Take, until: float) -> None:
         self.sock, self.origin, self.take, self.until = sock, origin, take, until
-        self.said = b""
+        self.line = b""
 
 
-class Door:
+class Listener:
     """Lets in as many as are expected and some more, and of one address fewer than of all together.
 
     Who comes to a full door takes the place of the oldest of its own address, or of the address with the most guests:
@@ -43,12 +44,12 @@ class Door:
         self,
         loop: Loop,
         name: str,
-        listener: socket.socket,
+        sock: socket.socket,
         expected: Callable[[], int],
         greet: Callable[[socket.socket], Take],
         files: Optional[int] = None,
     ) -> None:
-        self._loop, self._name, self._listener = loop, name, listener
+        self._loop, self._name, self._socket = loop, name, sock
         self._expected, self._greet = expected, greet
         self._guests: Dict[Guest, None] = {}
         """In the order in which they came."""
@@ -60,10 +61,10 @@ class Door:
 
     def _open(self) -> None:
         self._loop.stop(f"{self._name} rests")
-        self._loop.watch(self._listener, self._accept)
+        self._loop.watch(self._socket, self._accept)
 
-    def _rest(self, seconds: float) -> None:
-        self._loop.forget(self._listener)
+    def _pause(self, seconds: float) -> None:
+        self._loop.forget(self._socket)
         self._loop.every(f"{self._name} rests", seconds, self._open)
 
     def _accept(self) -> None:
@@ -71,18 +72,18 @@ class Door:
         before, expected = self.shown_out, self._expected()
         for _ in range(self._spare // 4):
             try:
-                sock, address = self._listener.accept()
+                sock, address = self._socket.accept()
             except OSError as error:
                 if error.errno in NO_ROOM:
                     self._show_out_oldest()
-                    self._rest(NO_FILES_REST_S)
+                    self._pause(NO_FILES_REST_S)
                     return
                 break
             origin = address[0] if isinstance(address, tuple) else ""
             self._make_room(origin, expected)
             self._let_in(sock, origin)
         if self.shown_out > before:
-            self._rest(REST_S)
+            self._pause(REST_S)
 
     def _let_in(self, sock: socket.socket, origin: str) -> None:
         sock.setblocking(False)
@@ -120,7 +121,7 @@ class Door:
         self._loop.forget(guest.sock)
 
     def _sweep(self) -> None:
-        late: List[Guest] = [guest for guest in self._guests if guest.until <= self._loop.now()]
+        late = [guest for guest in self._guests if guest.until <= self._loop.now()]
         for guest in late:
             self._dismiss(guest)
             guest.sock.close()
@@ -135,14 +136,14 @@ class Door:
             return
         except OSError:
             piece = b""
-        guest.said += piece
-        if piece and len(guest.said) < HELLO_BYTES and not guest.said.endswith(b"\n"):
+        guest.line += piece
+        if piece and len(guest.line) < HELLO_BYTES and not guest.line.endswith(b"\n"):
             return
         self._dismiss(guest)
         try:
-            if not guest.said.endswith(b"\n"):
+            if not guest.line.endswith(b"\n"):
                 raise ValueError("it did not say who it is")
-            guest.take(guest.said)
+            guest.take(guest.line)
         except Exception:  # a stranger may say anything
             guest.sock.close()
 
@@ -153,16 +154,27 @@ class Door:
             guest.sock.close()
         for timer in ("rests", "waits"):
             self._loop.stop(f"{self._name} {timer}")
-        self._loop.forget(self._listener)
-        self._listener.close()
+        self._loop.forget(self._socket)
+        self._socket.close()
+
+
+def open_socket(family: int, address: Any) -> socket.socket:
+    """Return a socket that listens at an address, and waits for nobody."""
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(1024)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 def raise_file_limit() -> None:
     """Let this process have as many files as it may: a leader has one for every node."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        try:
+        with suppress(OSError, ValueError):  # it goes on with what it has
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        except (OSError, ValueError):
-            # It goes on with what it has.
-            pass

@@ -5,15 +5,11 @@ Others take it from the protocol.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:  # importing `typing` takes as long as Python's own start
-    from typing import Optional
-
 WHOLE_NUMBER_DIGITS = 20
 """The length of 2^64: nothing that a kernel counts or an engine numbers is longer."""
 
 
-def whole_number(text: str) -> Optional[int]:
+def whole_number(text: str) -> int | None:
     """Return the number that ASCII digits alone spell, or None for any other text.
 
     `str.isdigit` takes superscripts and the digits of other scripts too, `int` takes signs, blanks and underscores,

@@ -10,25 +10,24 @@ import time
 from contextlib import suppress
 from typing import Callable, Optional
 
-from ..life.ended import final_state
 from ..protocol import WORKDIR, Order, record_name
-from .node_index import NodePlace
+from .node_identity import NodeIdentity
 
 
 class Paths:
     """Where things are on this node, from the order's relative paths."""
 
-    def __init__(self, order: Order, order_file: str, place: NodePlace) -> None:
+    def __init__(self, order: Order, order_file: str, identity: NodeIdentity) -> None:
         self.job = os.path.dirname(os.path.abspath(order_file))
         self.folder = os.path.normpath(os.path.join(self.job, order.folder))
-        self.yield_mark = os.path.join(self.folder, f"yield.{place.restart}")
+        self.yield_mark = os.path.join(self.folder, f"yield.{identity.restart}")
         self.cancel_marks = [os.path.join(self.folder, "cancelled")]
         if order.parent:
             self.cancel_marks.append(os.path.normpath(os.path.join(self.job, order.parent, "cancelled")))
-        record = record_name(place.node, place.restart)
+        record = record_name(identity.node, identity.restart)
         self.removed: Optional[str] = None
         if order.scratch:
-            self.scratch = scratch_of(self.job, order.scratch, place.node)
+            self.scratch = scratch_of(self.job, order.scratch, identity.node)
         else:
             # Of this restart alone: an old copy that ends late must not take the new one's folder with it.
             self.scratch = self.removed = os.path.join(own_scratch(order.run), record)
@@ -48,12 +47,6 @@ class Paths:
     def is_cancelled(self) -> bool:
         """Return whether a user cancelled the run, or all runs of its parent."""
         return any(map(os.path.exists, self.cancel_marks))
-
-    def ended(self) -> Optional[str]:
-        """Return how the run ended for good in an earlier copy; nobody knows without a shared folder."""
-        if self.lease is None:
-            return None
-        return final_state(self.lease, os.path.dirname(self.record), self.cancel_marks)
 
     def make(self) -> None:
         """Create the folders that this node itself writes to."""

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from typing import BinaryIO
+from typing import AnyStr, BinaryIO, List, Optional
 
 KINDS = {
     stat.S_IFLNK: "a link",
@@ -39,6 +39,39 @@ def open_to_read(path: str) -> BinaryIO:
         return os.fdopen(file, "rb")
     os.close(file)
     raise OSError(errno.EINVAL, "it is no plain file", path)
+
+
+def read_whole(path: str) -> bytes:
+    """Return what is in a file; an OSError where it is none."""
+    with open_to_read(path) as file:
+        return file.read()
+
+
+def read_text(path: str, max_letters: int = -1) -> str:
+    """Return what stands in a file of the system or of an installation; nothing where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(max_letters)
+    except OSError:
+        return ""
+
+
+def names_in(folder: str) -> List[str]:
+    """Return the names in a folder; none where it cannot be read."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def write_whole(path: AnyStr, data: bytes, by_way_of: Optional[AnyStr] = None) -> None:
+    """Write a file of this user's alone that is never seen by half under its name; it comes `by_way_of` a folder."""
+    import tempfile  # takes longer than all else here, and hardly any role needs it
+
+    number, unfinished = tempfile.mkstemp(dir=by_way_of or os.path.dirname(path))
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+    os.replace(unfinished, path)
 
 
 def odd_kind(path: str) -> str:

@@ -6,9 +6,15 @@ import os
 import resource
 import signal
 import time
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .numbers import whole_number
+
+
+def stat_fields(pid: int) -> List[bytes]:
+    """Return the fields of /proc/PID/stat from the state on, the third: the name before it may hold blanks itself."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()
 
 
 def _parents() -> Dict[int, Tuple[int, str]]:
@@ -19,9 +25,7 @@ def _parents() -> Dict[int, Tuple[int, str]]:
         if pid is None:
             continue
         try:
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                # The command's name is in brackets and may hold blanks and brackets itself.
-                fields = file.read().rpartition(b")")[2].split()
+            fields = stat_fields(pid)
             parents[pid] = (int(fields[1]), fields[0].decode())
         except (OSError, IndexError, ValueError):
             continue
@@ -73,6 +77,15 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
+
+
+def start(command: List[str], **options: Any) -> int:
+    """Start a process in a session of its own; return its id. The loop reaps it, never `subprocess`."""
+    import subprocess  # a rank's tree is looked at without it
+
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+    child.returncode = 0
+    return child.pid
 
 
 def send(pid: int, number: int) -> None:

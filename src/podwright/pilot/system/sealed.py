@@ -10,7 +10,7 @@ import os
 import sys
 from typing import List
 
-from .plain_files import open_to_read
+from .plain_files import read_whole
 
 PILOT, ORDER = "PODWRIGHT_PILOT", "PODWRIGHT_ORDER"
 """Variables that name a copy to a pilot, in place of the file that lies beside its order, and of the order."""
@@ -74,9 +74,3 @@ class Program:
     def role_line(self, *arguments: str) -> List[str]:
         """Return the command line of another role of the pilot."""
         return [sys.executable, "-I", "-S", path_of(self.pilot), *arguments]
-
-
-def read_whole(path: str) -> bytes:
-    """Return what is in a file."""
-    with open_to_read(path) as file:
-        return file.read()

@@ -62,6 +62,15 @@ def test_all_is_built_once_and_counted(machine: Path) -> None:
     assert binaries.get(quiet, lambda done, total: None) == found
 
 
+@pytest.mark.parametrize(("given", "niceness"), [((), "19"), ((0,), "0")])
+def test_a_build_steps_back_behind_other_work_unless_it_is_told_not_to(
+    machine: Path, given: tuple[int, ...], niceness: str
+) -> None:
+    put_go(machine, build=f'nice >{machine}/niceness; touch "$2etcd"')
+    binaries.get(quiet, lambda done, total: None, *given)
+    assert (machine / "niceness").read_text().strip() == niceness
+
+
 def test_a_build_that_fails_says_its_last_words_and_leaves_no_cache(machine: Path) -> None:
     put_go(machine, build="echo 'no space left' >&2; exit 1")
     with pytest.raises(Refusal, match="Kubernetes could not be built:\none\nno space left"):

@@ -6,12 +6,13 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from podwright import lab
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from podwright.lab.kubernetes.binaries import BuildOutput
+    from podwright.lab import BuildOutput
 
 
 class BuildProgress:
@@ -32,9 +33,7 @@ class BuildProgress:
         """Show that so many of all packages are compiled."""
         if sys.stderr.isatty():
             return self._draw(done, total)
-        from podwright.lab.kubernetes.binaries import BuildOutput
-
-        self._lines = self._lines or BuildOutput(output.say)
+        self._lines = self._lines or lab.BuildOutput(output.say)
         return self._lines(done, total)
 
     def _draw(self, done: int, total: int) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson, RunRef, node_of, ranks_of, seconds_of
 from podwright.cli.terminal.follow import say_left
 from podwright.cli.terminal.output import foreign_line, json_text, say
+from podwright.pilot.protocol import PROGRESS
+from podwright.spec.problems import refuse
+from podwright.theme import words
 
 if TYPE_CHECKING:
     from podwright.launch import Run
@@ -36,15 +38,13 @@ def logs_command(
     as_json: AsJson = False,
 ) -> None:
     """Print log lines; of several ranks each line begins with its rank."""
-    from podwright.launch import Session, find
-
-    with Session.open() as session:
-        followed = find(session, run)
+    with launch.Session.open() as session:
+        followed = launch.find(session, run)
         record = _record_of(followed)
         ranks = None if rank is None else ranks_of(rank, followed.id, record.world_size)
         number = None if node is None else node_of(node, record)
-        wanted = LineFilter(ranks, number, _pattern(grep, regex), _earliest(since))
-        lines = _lines(followed, wanted, tail, follow)
+        choice = launch.LineFilter(ranks, number, _pattern(grep, regex), _earliest(since))
+        lines = launch.filtered_logs(followed, choice, tail, follow)
         try:
             if as_json:
                 _print_json(lines)
@@ -58,57 +58,17 @@ def logs_command(
 
 
 CLEARED = "\r\x1b[K"
-"""What a terminal begins a line anew with."""
-
-
-@dataclass(frozen=True)
-class LineFilter:
-    """Which lines are meant; None: any."""
-
-    ranks: frozenset[int] | None = None
-    node: int | None = None
-    pattern: re.Pattern[str] | None = None
-    earliest: float | None = None
-
-    def of(self, lines: Iterable[LogLine]) -> Iterator[LogLine]:
-        """Leave out the others."""
-        for line in lines:
-            if (
-                (self.ranks is None or line.rank in self.ranks)
-                and (self.node is None or line.node == self.node)
-                and (self.earliest is None or line.t >= self.earliest)
-                and (self.pattern is None or self.pattern.search(line.text))
-            ):
-                yield line
-
-
-def _lines(run: Run, wanted: LineFilter, tail: int | None, follow: bool) -> Iterable[LogLine]:
-    """Return the lines that are meant, at most so many of those that are there now."""
-    if follow:
-        return followed_lines(run.follow_logs(), wanted, tail)
-    lines = wanted.of(run.logs())
-    return lines if tail is None else deque(lines, maxlen=tail)
-
-
-def followed_lines(batches: Iterable[list[LogLine]], wanted: LineFilter, tail: int | None) -> Iterator[LogLine]:
-    """Yield the last of the first batch, which are there already, and all that come."""
-    for batch in batches:
-        yield from deque(wanted.of(batch), maxlen=tail)
-        tail = None
+"""What a terminal begins a line again with."""
 
 
 def _record_of(run: Run) -> Record:
     """Return what is known of a run; refuse a parent, which has no ranks."""
-    from podwright.spec.problems import refuse
-
     if points := run.points():
         raise refuse(f"{run.id} has {len(points)} points with logs of their own", f"`podwright logs {points[0].id}`")
     return run.record()
 
 
 def _pattern(text: str | None, regex: str | None) -> re.Pattern[str] | None:
-    from podwright.spec.problems import refuse
-
     if text is not None and regex is not None:
         raise refuse("goes without --grep", "give one of the two", field="--regex")
     if text is not None:
@@ -134,9 +94,6 @@ def _say_silence(run: Run) -> None:
 
 def _print(lines: Iterable[LogLine], width: int, times: bool, at_once: bool) -> None:
     """Print each line after its rank, in a column that is `width` wide, if any; a line of the launcher has none."""
-    from podwright.pilot.protocol import PROGRESS
-    from podwright.theme import words
-
     in_place = at_once and sys.stdout.isatty()
     for line in lines:
         is_open = at_once and line.stream == PROGRESS

@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson, complete_target, seconds_of
 from podwright.cli.terminal.listing import LATEST, list_runs
 
 
 def complete_state(incomplete: str) -> list[str]:
     """Return the states that begin like this."""
-    from podwright.launch.run_filter import STATES
-
-    return [state for state in STATES if state.startswith(incomplete)]
+    return [state for state in launch.STATES if state.startswith(incomplete)]
 
 
 def ps_command(
@@ -37,7 +36,5 @@ def ps_command(
     as_json: AsJson = False,
 ) -> None:
     """List the runs there are, newest last."""
-    from podwright.launch import RunChoice
-
     earliest = None if since is None else time.time() - seconds_of(since, "--since")
-    list_runs(RunChoice(state, name, on, earliest), None if everything else LATEST, as_json)
+    list_runs(launch.RunChoice(state, name, on, earliest), None if everything else LATEST, as_json)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch, usage
 from podwright.cli.commands.pod.pods import complete_pod
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output, verdict
+from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
     from podwright.engines.usage import QueuedJob
-    from podwright.usage.gather import TargetQueue
+    from podwright.usage import TargetQueue
 
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
@@ -37,15 +39,11 @@ TargetOrAll = Annotated[
 
 
 def queue_command(target: TargetOrAll = None, as_json: AsJson = False) -> int:
-    """Ask each target once; one that cannot be reached is told, and is the exit code."""
-    from podwright.launch import Session
-    from podwright.usage.documents import queue_document
-    from podwright.usage.gather import queues
-
-    with Session.open() as session:
-        listed = queues(session, target)
+    """Ask each target once; one that cannot be reached is named, and is the exit code."""
+    with launch.Session.open() as session:
+        listed = usage.queues(session, target)
     if as_json:
-        output.print_json([queue_document(queue) for queue in listed])
+        output.print_json([queue.as_json() for queue in listed])
     else:
         width, now = output.width_of(sys.stdout), time.time()
         print("\n\n".join("\n".join(page(queue, now, width)) for queue in listed))
@@ -85,8 +83,6 @@ def summary(queue: TargetQueue) -> str:
 
 def away(queue: TargetQueue, width: int | None) -> Iterator[str]:
     """Name the nodes that take no jobs, those that are away for one reason on one line."""
-    from podwright.spec.hostlist import fold_hosts
-
     reasons: dict[str, list[str]] = {}
     for node in queue.nodes:
         if node.state == "away":

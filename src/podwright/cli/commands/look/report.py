@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from podwright import launch, report
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
-
-if TYPE_CHECKING:
-    from podwright.launch import Run
 
 
 def report_command(
@@ -24,12 +22,10 @@ def report_command(
     as_json: AsJson = False,
 ) -> None:
     """Write the report of one run, or of several side by side, and print the path."""
-    from podwright.launch import Session, find_all
-
-    with Session.open() as session:
-        named = find_all(session, runs)
+    with launch.Session.open() as session:
+        named = launch.find_all(session, runs)
         with in_words(named[0].folder.path):
-            path = write_report(named).resolve()
+            path = report.write_report(named).resolve()
         if out:
             with in_words(out):
                 shutil.copyfile(path, out)
@@ -42,16 +38,3 @@ def report_command(
     for silence in silences:
         output.say("silent", silence)
     return output.say("open", path.as_uri())
-
-
-def write_report(runs: list[Run]) -> Path:
-    """Write one report: of the run, or a comparison of several or of a parent's points."""
-    from podwright.report import write_comparison, write_run_report
-
-    parts: list[Run] = []
-    for run in runs:
-        parts += run.points() or [run]
-    folders = [part.folder.path for part in parts]
-    if len(folders) == 1:
-        return write_run_report(folders[0])
-    return write_comparison(folders, runs[0].folder.path / "comparison.html")

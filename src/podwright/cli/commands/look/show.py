@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from podwright import launch, runs
+from podwright.cli.commands.look import show_folder
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import figures, output, verdict
-from podwright.cli.terminal.follow import document_of
 from podwright.cli.terminal.listing import coloured, points_listing
+from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
     from podwright.runs import Record
@@ -17,26 +19,14 @@ if TYPE_CHECKING:
 
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
-    from podwright.cli.commands.look import show_folder
-    from podwright.launch import Session, find
-    from podwright.launch.prune import size_bytes
-
-    with Session.open() as session:
-        shown = find(session, run)
-        record, points = shown.records_anyway()
-        size = sum(size_bytes(part.folder.path) for part in shown.parts())
-        replaced = [] if points else shown.replacements()
-        if as_json:
-            rows = [row.as_json() for row in replaced]
-            versions = [{"node": node, **row} for node, row in show_folder.versions_of(shown.folder).items()]
-            beside = {"bytes": size, "replaced": rows, "versions": versions}
-            return output.print_json({**document_of(record, points), **beside})
-        why: list[str] = []
-        if record.state in ("failed", "lost") and not points:
-            why = shown.explain(record)
-        asked = list(show_folder.asked_for(shown.folder))
-        happened = [] if points else list(show_folder.happened(shown.folder, replaced, bool(why)))
-    lines = [*facts(record, len(points), why), *asked, *happened, ("size", figures.size(size))]
+    with launch.Session.open() as session:
+        shown = launch.overview_of(launch.find(session, run))
+    if as_json:
+        return output.print_json(shown.as_json())
+    record, points = shown.records
+    happened = [] if points else show_folder.happened(shown)
+    lines = [*facts(record, len(points), shown.reasons), *show_folder.asked_for(shown.folder), *happened]
+    lines.append(("size", figures.size(shown.size_bytes)))
     for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))
     if points:
@@ -76,8 +66,6 @@ def _state(record: Record, points: int, now_s: float | None) -> tuple[str, str]:
 
 
 def _nodes(record: Record, points: int) -> str:
-    from podwright.spec.hostlist import fold_hosts
-
     text = str(record.nodes)
     if record.world_size:
         text += f", world size {record.world_size}"
@@ -89,7 +77,5 @@ def _nodes(record: Record, points: int) -> str:
 
 
 def _times(record: Record) -> str:
-    from podwright.runs.record import iso
-
     times = {"created": record.created_at, "started": record.started_at, "ended": record.ended_at}
-    return "\n".join(f"{name:<8}{iso(time_s)}" for name, time_s in times.items() if time_s is not None)
+    return "\n".join(f"{name:<8}{runs.iso(time_s)}" for name, time_s in times.items() if time_s is not None)

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from podwright import runs
 from podwright.cli.terminal import figures
 from podwright.cli.terminal.progress import kept_text
+from podwright.theme import words
 
 if TYPE_CHECKING:
+    from podwright.launch import RunOverview
     from podwright.runs import RunFolder
     from podwright.runs.events import EventFilesRead, Recognised, Retry
     from podwright.runs.replacements import Replacement
 
 MAX_LINES = 6
 """About nodes that were replaced, or about retries."""
-VERSIONS = ("python", "torch", "cuda", "nccl", "cudnn")
 RESOURCES = ("gpus", "mig", "cpus", "memory", "shm", "rdma")
 
 Facts = Iterator[tuple[str, str]]
@@ -44,39 +46,24 @@ def _resources(given: Any) -> str:
     return ", ".join(f"{name} {figures.value(given[name])}" for name in RESOURCES if given.get(name))
 
 
-def happened(folder: RunFolder, replaced: Sequence[Replacement], is_explained: bool) -> Facts:
+def happened(shown: RunOverview) -> Facts:
     """Yield what was read from its output, why it was tried again, which nodes were replaced, what was kept."""
-    from podwright.launch.failures import last_stack
-    from podwright.runs.events import EventFilesRead, FilesKept, RankStack, Recognised, Retry
-
-    yield from _software(versions_of(folder))
-    yield from _read(folder.events_of(Recognised), folder.events_of(EventFilesRead))
-    yield from _retries(folder.events_of(Retry))
-    if not is_explained and (stack := last_stack(folder.events_of(RankStack))):
+    folder, kinds = shown.folder, runs.events
+    yield from _software(folder.versions())
+    yield from _read(folder.events_of(kinds.Recognised), folder.events_of(kinds.EventFilesRead))
+    yield from _retries(folder.events_of(kinds.Retry))
+    if stack := shown.stack:
         yield "stack", "\n".join(stack)
-    yield from _replaced(replaced)
-    for event in folder.events_of(FilesKept)[-1:]:
+    yield from _replaced(shown.replaced)
+    for event in folder.events_of(kinds.FilesKept)[-1:]:
         yield "kept", kept_text(folder.id, event)
     if (folder.path / "report.html").is_file():
         yield "report", (folder.path / "report.html").resolve().as_uri()
 
 
-def versions_of(folder: RunFolder) -> dict[int, dict[str, str]]:
-    """Return by node what its ranks started with and the driver below them, by name."""
-    from podwright.runs.events import PilotStarted, SoftwareFound
-
-    versions: dict[int, dict[str, str]] = {}
-    for event in folder.events_of(PilotStarted, SoftwareFound):
-        names = ("driver",) if isinstance(event, PilotStarted) else VERSIONS
-        known = {name: getattr(event, name) for name in names if getattr(event, name)}
-        versions.setdefault(event.node, {}).update(known)
-    return dict(sorted(versions.items()))
-
-
 def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:
     """Say the versions once where all nodes have the same; else which nodes have which."""
     from podwright.analysis.event_text import versions_text
-    from podwright.theme import words
 
     nodes: dict[str, list[int]] = {}
     for node, known in versions.items():
@@ -90,8 +77,6 @@ def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:
 
 
 def _retries(events: Sequence[Retry]) -> Facts:
-    from podwright.theme import words
-
     lines = [f"{words.clock(event.time)}, {event.why or 'nobody said why'}" for event in events[-MAX_LINES:]]
     if len(events) > MAX_LINES:
         lines.insert(0, f"{len(events)} times; the latest:")
@@ -118,8 +103,6 @@ def _read(events: Sequence[Recognised], files: Sequence[EventFilesRead]) -> Fact
 
 def _replaced(replaced: Sequence[Replacement]) -> Facts:
     """Say which nodes were replaced and when, the latest of them where there are many."""
-    from podwright.theme import words
-
     lines = []
     for row in replaced[-MAX_LINES:]:
         where = f"on {row.host} again"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.live import styled
@@ -21,12 +20,8 @@ from podwright.cli.terminal.status import used_of
 
 if TYPE_CHECKING:
     from podwright.launch import Session
-    from podwright.runs import Record
-    from podwright.runs.events import Event, Sample
 
 REFRESH_EVERY_S = 2.0
-# The readings of about a minute from a node with eight GPUs; the slowest come every 30 seconds.
-TAIL_BYTES = 96 * 1024
 _HEAD = ("run", "step", "loss", "use", "memory", "power", "state")
 
 
@@ -35,9 +30,7 @@ def top_command(
     as_json: AsJson = False,
 ) -> None:
     """Show each node of each active run; once where nobody watches, and with `--json`."""
-    from podwright.launch import Session
-
-    with Session.open() as session:
+    with launch.Session.open() as session:
         if as_json:
             return output.print_json([_document(progress) for progress in active(session)])
         if once or not sys.stdout.isatty():
@@ -50,67 +43,12 @@ def top_command(
 
 def active(session: Session) -> list[Progress]:
     """Return the runs that have not ended, each with the latest readings of its nodes."""
-    from podwright import launch
-
-    parts: list[Record] = []
-    for record in launch.recent(session, limit=0):
-        if not record.is_final:
-            whole, points = launch.find(session, record.id).records_anyway()
-            parts += points or [whole]
-    progresses = [Progress(part) for part in parts if not part.is_final]
-    for progress in progresses:
-        record_path = Path(progress.record.folder) / "record"
-        progress.take(progress.record, last_events(record_path), last_samples(record_path))
+    progresses = []
+    for latest in launch.runs_at_work(session):
+        progress = Progress(latest.record)
+        progress.take(latest.record, latest.events, latest.samples)
+        progresses.append(progress)
     return progresses
-
-
-def last_samples(record_path: Path) -> list[Sample]:
-    """Return what the pilots measured last, from the ends of their files: a run of days has hundreds of megabytes."""
-    from podwright.runs.events import parse_sample
-
-    samples = []
-    for folder in _newest(record_path):
-        for row in _rows_of(folder / "metrics.jsonl", from_end=True):
-            sample = parse_sample(row)
-            if sample is not None:
-                samples.append(sample)
-    return samples
-
-
-def last_events(record_path: Path) -> list[Event]:
-    """Return what the nodes found when they began, where the ranks are, and what these told last."""
-    from podwright.runs.events import PilotStarted, RankStarted, ResultTold, parse_event
-
-    events: list[Event] = []
-    for folder in _newest(record_path):
-        path = folder / "events.jsonl"
-        rows = [*_rows_of(path, from_end=False), *_rows_of(path, from_end=True)]
-        for event in filter(None, map(parse_event, rows)):
-            if isinstance(event, (PilotStarted, RankStarted, ResultTold)):
-                events.append(event)
-    return events
-
-
-def _newest(record_path: Path) -> Iterable[Path]:
-    """Return the folder of the latest pilot of each node."""
-    from podwright.pilot.protocol import record_folders
-
-    return {node: Path(folder) for node, _, folder in record_folders(str(record_path))}.values()
-
-
-def _rows_of(path: Path, from_end: bool) -> Iterator[object]:
-    """Yield the rows at the beginning or at the end of a file."""
-    from podwright.files.untrusted import open_untrusted
-    from podwright.pilot.protocol import parse_line
-
-    try:
-        with open_untrusted(path.parent, path.name) as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - TAIL_BYTES) if from_end else 0)
-            data = file.read(TAIL_BYTES)
-    except OSError:
-        return
-    yield from map(parse_line, data.splitlines())
 
 
 def listing(progresses: list[Progress], width: int | None) -> list[str]:

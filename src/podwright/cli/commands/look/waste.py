@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch, usage
 from podwright.cli.commands.look.queue import NAME_WIDTH, TargetOrAll
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import output
 from podwright.cli.terminal.verdict import UNREACHABLE, worst
+from podwright.spec.quantity import duration_s
 
 if TYPE_CHECKING:
     from podwright.costs import Price
-    from podwright.usage.gather import TargetWaste
-    from podwright.usage.waste import JobUse, Use, Waste
+    from podwright.usage import JobUse, TargetWaste, Use, Waste
 
 MAX_ROWS = 10
 _HEADS = ("gpu hours", "idle", "not measured")
@@ -28,15 +29,10 @@ def waste_command(
     as_json: AsJson = False,
 ) -> int:
     """Add up what became of the GPU hours; one line of verdict, then the evidence."""
-    from podwright.launch import Session
-    from podwright.spec.quantity import duration_s
-    from podwright.usage.documents import waste_document
-    from podwright.usage.gather import wasted
-
-    with Session.open() as session:
-        targets = wasted(session, target, duration_s(since))
+    with launch.Session.open() as session:
+        targets = usage.wasted(session, target, duration_s(since))
     if as_json:
-        output.print_json([waste_document(row) for row in targets])
+        output.print_json([row.as_json() for row in targets])
     else:
         width = output.width_of(sys.stdout)
         print("\n\n".join("\n".join(page(row, since, width)) for row in targets))

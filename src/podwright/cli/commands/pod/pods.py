@@ -168,10 +168,10 @@ def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def namespace_of(scheduler: KubernetesScheduler) -> str:
-    """Return where runs go unless they name a namespace: the pod file's, the context's, or `default`."""
-    from podwright.clients.kubernetes.kubeconfig import read_entry
+    """Return where runs go unless they name a namespace."""
+    from podwright.launch import pods
 
-    return scheduler.namespace or read_entry(scheduler.kubeconfig, scheduler.context).namespace or "default"
+    return pods.namespace_of(scheduler)
 
 
 def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: bool) -> list[Applied]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from podwright import spec
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal.output import print_json, say
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -22,9 +24,7 @@ def check_command(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Load every file and tell what each is; the problems of all of them come at once."""
-    from podwright.spec.problems import Refusal
-
+    """Load every file and report what each is; the problems of all of them come at once."""
     answers = [_check(path) for path in files]
     good = [answer for answer in answers if isinstance(answer, dict)]
     refusals = [answer for answer in answers if isinstance(answer, Refusal)]
@@ -42,9 +42,6 @@ def check_command(
 
 def _check(path: Path) -> Any:
     """Return what a file is, or the refusal of it: one bad file must not hide the next."""
-    from podwright import spec
-    from podwright.spec.problems import Refusal
-
     try:
         loaded = spec.load(path)
     except Refusal as refusal:
@@ -55,11 +52,9 @@ def _check(path: Path) -> Any:
 
 def _notes(loaded: Pod | Workload) -> Iterator[str]:
     """Yield what is right as it is and yet not what everybody expects."""
-    from podwright.spec import KubernetesScheduler, Pod
-
-    schedulers = loaded.schedulers if isinstance(loaded, Pod) else ()
+    schedulers = loaded.schedulers if isinstance(loaded, spec.Pod) else ()
     for scheduler in schedulers:
-        if isinstance(scheduler, KubernetesScheduler) and (sentence := scheduler.nothing_kept()):
+        if isinstance(scheduler, spec.KubernetesScheduler) and (sentence := scheduler.nothing_kept()):
             yield sentence
 
 
@@ -68,6 +63,4 @@ def schema_command(
     as_json: AsJson = False,
 ) -> None:
     """Print a JSON schema; it is JSON with and without `--json`."""
-    from podwright import spec
-
     print_json(spec.schema(kind))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson, Yes, seconds_of
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.verdict import UNREACHABLE
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.launch.prune import Pruned
+    from podwright.launch import Pruned
 
 
 def prune_command(
@@ -30,24 +32,17 @@ def prune_command(
     as_json: AsJson = False,
 ) -> int:
     """Remove runs that ended long ago; what cannot be reached is left and named."""
-    from podwright.launch import Session, recent
-    from podwright.launch.prune import old_runs, prunable_checkpoints, prunable_runs, prune
-
     older_s = seconds_of(older, "--older")
-    with Session.open() as session:
-        records = old_runs(recent(session, None), older_s, keep_last)
-        look = prunable_checkpoints if checkpoints else prunable_runs
-        prunable = look(session, records)
+    with launch.Session.open() as session:
+        prunable = launch.prunable(session, older_s, keep_last, checkpoints)
         if dry_run or not prunable.sizes:
-            return _tell(prunable.as_pruned(), "would go", as_json)
+            return _say(prunable.as_pruned(), "would go", as_json)
         if not _is_confirmed(prunable.as_pruned(), checkpoints, yes):
             return 1
-        return _tell(prune(session, prunable), "removed", as_json)
+        return _say(launch.prune_runs(session, prunable), "removed", as_json)
 
 
 def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:
-    from podwright.spec.problems import refuse
-
     what = figures.count(len(planned.runs), "run")
     if checkpoints:
         what = f"the checkpoints of {what}"
@@ -57,14 +52,13 @@ def _is_confirmed(planned: Pruned, checkpoints: bool, yes: bool) -> bool:
     return output.confirm_destroying(f"Remove {what}, {figures.size(planned.size_bytes)}?", yes)
 
 
-def _tell(pruned: Pruned, word: str, as_json: bool) -> int:
+def _say(pruned: Pruned, word: str, as_json: bool) -> int:
     for run_id in pruned.runs:
         output.say(word, run_id)
     for left in pruned.left:
         output.say("left", f"{left.id}: {left.reason}")
     if as_json:
-        rows = [{"id": left.id, "reason": left.reason} for left in pruned.left]
-        output.print_json({"runs": len(pruned.runs), "bytes": pruned.size_bytes, "left": rows})
+        output.print_json(pruned.as_json())
     else:
         print(f"{figures.count(len(pruned.runs), 'run')}, {figures.size(pruned.size_bytes)}", flush=True)
     return UNREACHABLE if any(left.is_away for left in pruned.left) else 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson, RunRef
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
@@ -32,11 +33,9 @@ def pull_command(
     as_json: AsJson = False,
 ) -> None:
     """Copy and print what was copied, a path a line; say what was left out."""
-    from podwright.launch import Session, find
-
     left_out: list[LeftOut] = []
-    with Session.open() as session:
-        pulled = find(session, run)
+    with launch.Session.open() as session:
+        pulled = launch.find(session, run)
         with in_words(to):
             to.mkdir(parents=True, exist_ok=True)
             copied = [str(path) for path in pulled.pull(paths or [], to, left_out.append)]

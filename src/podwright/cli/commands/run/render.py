@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from podwright import launch, spec
 from podwright.cli.options import AsJson, Sets, Target, WorkloadFile
 from podwright.cli.terminal.files import write_files
 from podwright.cli.terminal.output import print_json, say
@@ -21,8 +22,6 @@ def render_command(
     as_json: AsJson = False,
 ) -> None:
     """Print the files that a run would be started with, by the same function that starts it."""
-    from podwright import launch, spec
-
     files = launch.render(spec.load_workload(workload, sets), on=on)
     if out is not None:
         for path in write_files(files, out):

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch, report, spec
 from podwright.cli import crash
-from podwright.cli.commands.look.report import write_report
 from podwright.cli.options import AsJson, RunRef, Sets, Target, WorkloadOrHere, complete_run, ranks_of
 from podwright.cli.terminal import output, verdict
 from podwright.cli.terminal.follow import (
     Watching,
     codes_of,
-    document_of,
     follow,
     held_interrupt,
     introduce,
     say_gaps,
     say_left,
 )
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.launch import Run, Session
@@ -67,10 +67,8 @@ def run_command(
     as_json: AsJson = False,
 ) -> int:
     """Start a workload. Detached, stdout gets the id alone, so that a script can hold on to it."""
-    from podwright import launch
-
     watching = Watching(_wanted(rank), quiet, as_json=as_json)
-    tell = _notifier(notify)
+    notify_of = launch.notifier(notify)
     before = like or resume
     if before:
         _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
@@ -78,60 +76,36 @@ def run_command(
         if before:
             run = _start(partial(_again, session, before, resume is not None))
         else:
-            asked = _workload(workload, sets, profile)
-            run = _start(partial(launch.start, session, asked, on=on, repeat=repeat, after=after))
-        if tell:
-            tell(run)
-        return _tell(run, detach, watching)
-
-
-def _notifier(command: str | None) -> Callable[[Run], None] | None:
-    """Return what sees to it that somebody is told of the end; None where nobody wants to be."""
-    from podwright.runs.store import default_home
-
-    home = default_home()
-    if command is None and not (home / "settings.yaml").exists():
-        return None  # the usual case, for which nothing is imported
-    from podwright.launch.notify import command_of, when_ended
-    from podwright.launch.settings import read_settings
-
-    told_by = [] if command is None else command_of(command)
-    if not told_by and read_settings(home).webhook is None:
-        return None
-    return partial(when_ended, command=told_by)
+            loaded = _workload(workload, sets, profile)
+            run = _start(partial(launch.start, session, loaded, on=on, repeat=repeat, after=after))
+        if notify_of:
+            notify_of(run)
+        return _after_start(run, detach, watching)
 
 
 def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
     """Read the workload; say what helps where none is there, or where a program is named instead of one."""
-    from podwright import launch, spec
-    from podwright.spec.problems import refuse
-
     file = path or Path("workload.yaml")
     if path is None and not file.is_file():
         hint = "name the file, or let `podwright init SCRIPT` write one for your program"
         raise refuse("there is no workload.yaml here", hint)
     if file.suffix == ".py" and file.is_file():
         raise refuse(f"{file} is a program, not a workload", f"`podwright init {file}` writes a workload that runs it")
-    asked = spec.load_workload(file, sets)
+    workload = spec.load_workload(file, sets)
     if profile:
-        asked = launch.profiled(asked)
-    crash.keep_out(asked.secrets)
-    return asked
+        workload = launch.profiled(workload)
+    crash.keep_out(workload.secrets)
+    return workload
 
 
 def _again(session: Session, ref: str, resume: bool) -> Run:
-    from podwright.launch import find
-    from podwright.launch.again import start_again
-
-    run = find(session, ref)
+    run = launch.find(session, ref)
     crash.keep_out(run.folder.asked.secrets)
-    return start_again(session, run.id, resume)
+    return launch.start_again(session, run.id, resume)
 
 
 def _refuse_beside(like: str | None, resume: str | None, workload: Path | None, on: str, *others: object) -> None:
     """Refuse what would change a run that is started as it was."""
-    from podwright.spec.problems import refuse
-
     if like and resume:
         raise refuse(
             "goes without --like", "--resume starts the same as --like does, from the checkpoint", field="--resume"
@@ -147,7 +121,7 @@ def _wanted(rank: str, run_id: str = "a run", count: int = MAX_RANKS) -> frozens
     return None if rank == "all" else ranks_of(rank, run_id, count)
 
 
-def _tell(run: Run, detach: bool, watching: Watching) -> int:
+def _after_start(run: Run, detach: bool, watching: Watching) -> int:
     _, points = run.records()
     introduce(run, len(points))
     say_gaps(run)
@@ -157,7 +131,7 @@ def _tell(run: Run, detach: bool, watching: Watching) -> int:
         output.say("held", f"until {run.folder.asked.after} has succeeded; {RELEASED_BY}")
     output.say("next", f"podwright attach {run.id}")
     if watching.as_json:
-        output.print_json(document_of(*run.records()))
+        output.print_json(run.records().as_json())
     else:
         print(run.id, flush=True)
     return 0
@@ -176,11 +150,9 @@ def _start(start: Callable[[], Run]) -> Run:
 
 
 def attach_command(run: RunRef, rank: Ranks = "0", quiet: Quiet = False, as_json: AsJson = False) -> int:
-    """Follow a run from where it is now; one that has ended is told about at once."""
-    from podwright.launch import Session, find
-
-    with Session.open() as session:
-        followed = find(session, run)
+    """Follow a run from where it is now; how one ended that has is said at once."""
+    with launch.Session.open() as session:
+        followed = launch.find(session, run)
         _, points = followed.records()
         introduce(followed, len(points))
         known = followed.last_known()
@@ -190,11 +162,11 @@ def attach_command(run: RunRef, rank: Ranks = "0", quiet: Quiet = False, as_json
 
 def _to_the_end(run: Run, watching: Watching) -> int:
     try:
-        record, points = follow(run, write_report, watching)
+        records = follow(run, report.write_report, watching)
     except KeyboardInterrupt:
         if watching.as_json:
-            output.print_json(document_of(*run.records()))
+            output.print_json(run.records().as_json())
         raise
     if watching.as_json:
-        output.print_json(document_of(record, points))
-    return verdict.worst(codes_of(record, points))
+        output.print_json(records.as_json())
+    return verdict.worst(codes_of(records))

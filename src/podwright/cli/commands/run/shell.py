@@ -6,45 +6,30 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from podwright import launch
 from podwright.cli.options import Node, RunRef, node_of
+from podwright.cli.terminal.output import say
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.launch import Run
-    from podwright.runs import RunFolder
 
 
-def shell_command(
-    run: RunRef,
-    node: Node = "0",
-) -> None:
+def shell_command(run: RunRef, node: Node = "0") -> None:
     """Become the engine's own command for it, so that the terminal is the user's and the exit code the shell's."""
-    from podwright.cli.terminal.output import say
-    from podwright.launch import Session, find
-
-    with Session.open() as session:
-        beside = find(session, run)
+    with launch.Session.open() as session:
+        beside = launch.find(session, run)
         number = node_beside(beside, node, "a shell")
         command = beside.shell(number)
-        if processes := rank_processes(beside.folder, number):
+        if processes := beside.folder.rank_processes(number):
             pairs = [f"rank {rank} is process {pid}" for rank, pid in processes.items()]
             say("ranks", "\n".join(pairs))
     sys.stdout.flush()
     os.execvp(command[0], command)
 
 
-def rank_processes(folder: RunFolder, node: int) -> dict[int, int]:
-    """Return the processes of a node's ranks in the last attempt, by rank, as the node numbers them."""
-    from podwright.runs.events import RankStarted
-
-    started = [event for event in folder.events_of(RankStarted) if event.node == node and event.pid is not None]
-    last = max((event.epoch for event in started if event.epoch is not None), default=None)
-    return {event.rank: event.pid for event in started if event.pid is not None and event.epoch == last}
-
-
 def node_beside(run: Run, node: str, what: str) -> int:
     """Return the node's number; refuse where there is none to be beside: a sweep, or a run that does not run."""
-    from podwright.spec.problems import refuse
-
     record, points = run.record(), run.folder.asked.points
     if points:
         raise refuse(f"{run.id} has {points} points", hint=f"name one, such as {run.id}-1")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import launch
 from podwright.cli.options import AsJson, RunRefs, seconds_of
 from podwright.cli.terminal import output, verdict
-from podwright.cli.terminal.follow import codes_of, document_of, say_left
+from podwright.cli.terminal.follow import codes_of, say_left
 
 if TYPE_CHECKING:
-    from podwright.launch import Run
+    from collections.abc import Sequence
+
+    from podwright.launch import Run, Session, Waited
 
 
 def wait_command(
@@ -24,23 +25,19 @@ def wait_command(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Wait for all runs and tell how each ended; a run that has not ended in time makes the answer no."""
-    from podwright.launch import Session, find_all
-
-    end = None if timeout is None else time.monotonic() + seconds_of(timeout, "--timeout")
-    with Session.open() as session:
-        return wait_for(find_all(session, runs), end, as_json)
+    """Wait for all runs and report how each ended; a run that has not ended in time makes the answer no."""
+    timeout_s = None if timeout is None else seconds_of(timeout, "--timeout")
+    with launch.Session.open() as session:
+        return wait_for(session, launch.find_all(session, runs), timeout_s, as_json)
 
 
-def wait_for(runs: Sequence[Run], end: float | None, as_json: bool) -> int:
-    """Wait for each run, at most until `end` by the monotonic clock; return the exit code that stands for all."""
-    documents: list[dict[str, Any]] = []
-    codes: list[int] = []
+def wait_for(session: Session, runs: Sequence[Run], timeout_s: float | None, as_json: bool) -> int:
+    """Say how each run ended as soon as it has, so that of many the first ones are not held back; return one code."""
+    documents, codes = [], []
     try:
-        for run in runs:
-            document, own_codes = _wait(run, end)
-            documents.append(document)
-            codes += own_codes
+        for waited in launch.wait_for_all(session, runs, timeout_s):
+            codes += _said(waited)
+            documents.append(waited.as_json())
     except KeyboardInterrupt:
         say_left([run.id for run in runs[len(documents) :]])
         raise
@@ -49,23 +46,15 @@ def wait_for(runs: Sequence[Run], end: float | None, as_json: bool) -> int:
     return verdict.worst(codes)
 
 
-def _wait(run: Run, end: float | None) -> tuple[dict[str, Any], list[int]]:
-    """Wait for one run. Its result is said at once, so that of many runs the first ones are not held back."""
-    from podwright.spec.problems import Refusal
-
-    left_s = None if end is None else max(0.0, end - time.monotonic())
-    try:
-        run.wait(timeout_s=left_s, patient=False)
-        record, points = run.records()
-    except Refusal as refusal:
-        if refusal.exit_code != verdict.UNREACHABLE:
-            raise
-        # The other runs may be elsewhere and are still waited for.
-        print(output.plain(str(refusal)), file=sys.stderr, flush=True)
-        return {"id": run.id, "state": None, **refusal.as_json()}, [verdict.UNREACHABLE]
+def _said(waited: Waited) -> list[int]:
+    """Say how a run ended; return the exit codes of it or of its points."""
+    if waited.records is None:
+        print(output.plain(str(waited.refusal)), file=sys.stderr, flush=True)
+        return [verdict.UNREACHABLE]
+    record, points = waited.records
     if record.is_final:
         word, text = verdict.sentence(record, record.goal, len(points))
-        output.say(word, f"{run.id} {text}")
+        output.say(word, f"{waited.id} {text}")
     else:
-        output.say(record.state, f"{run.id} has not ended in time; `podwright attach {run.id}` follows it")
-    return document_of(record, points), codes_of(record, points, unfinished=verdict.FAILED)
+        output.say(record.state, f"{waited.id} has not ended in time; `podwright attach {waited.id}` follows it")
+    return codes_of(waited.records, unfinished=verdict.FAILED)

@@ -78,7 +78,7 @@ def test_the_bound_of_a_cache_is_of_what_its_contents_take(tmp_path: Path) -> No
     cache.make()
     cache.note_origins([item])
     with cache.incoming("toy", item) as file:
-        fetch(item.wanted, {}, {}, file)
+        fetch(item.file, {}, {}, file)
     assert cache.make_room(SIZE, {}, {item.key}) == 0
     with pytest.raises(NoRoom, match=r"\d+ bytes are missing"):
         cache.make_room(SIZE + (1 << 20), {}, {item.key})

@@ -6,9 +6,11 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..protocol import PORT_TRIES, join_ports, mac, parse_line, same_mac
+from .listener import open_socket
 
 LINE_BYTES = 256 * 1024
 HANDSHAKE_S = 5.0
@@ -20,6 +22,21 @@ class Broken(Exception):
 
 class Unreachable(Broken):
     """No answer of any kind: a cut network, a name that is not known yet."""
+
+
+def sign(key: bytes, sender: str, number: int, row: Dict[str, Any]) -> bytes:
+    """Return a message as a line, signed with who sends it and its number in the stream."""
+    body = json.dumps(row)
+    return json.dumps([body, mac(key, sender, number, body)]).encode() + b"\n"
+
+
+def verify(key: bytes, sender: str, number: int, line: bytes) -> Optional[Dict[str, Any]]:
+    """Return the message of a line; raise Broken for one that is not signed right."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+        body, signature = json.loads(line)
+        if same_mac(signature, mac(key, sender, number, body)):
+            return parse_line(body)
+    raise Broken("a line is not signed right")
 
 
 class Link:
@@ -36,8 +53,7 @@ class Link:
 
     def send(self, message: Dict[str, Any]) -> None:
         """Send a message, signed with its place in the stream; `alive` turns False when the peer does not take it."""
-        body = json.dumps(message)
-        line = json.dumps([body, mac(self._key, self._ours, self._sent, body)]).encode() + b"\n"
+        line = sign(self._key, self._ours, self._sent, message)
         self._sent += 1
         try:
             if self.alive and self.sock.send(line) != len(line):
@@ -61,14 +77,12 @@ class Link:
 
     def _open(self, line: bytes) -> Optional[Dict[str, Any]]:
         try:
-            body, sign = json.loads(line)
-            if same_mac(sign, mac(self._key, self._theirs, self._received, body)):
-                self._received += 1
-                return parse_line(body)
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            pass
-        self.alive = False
-        return None
+            row = verify(self._key, self._theirs, self._received, line)
+        except Broken:
+            self.alive = False
+            return None
+        self._received += 1
+        return row
 
     @property
     def address(self) -> str:
@@ -87,16 +101,10 @@ def listen(bind: str, run: str) -> socket.socket:
     """Return the leader's socket, on the first of the run's ports that is free."""
     last: Optional[OSError] = None
     for port in join_ports(run):
-        sock = socket.socket(family_of(bind), socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            sock.bind((bind, port))
-            sock.listen(1024)
-            sock.setblocking(False)
-            return sock
+            return open_socket(family_of(bind), (bind, port))
         except OSError as error:
             last = error
-            sock.close()
     raise Broken(f"no port to listen on for the other nodes: {last}")
 
 
@@ -152,15 +160,22 @@ def find_leader(leader: str, run: str, token: bytes, facts: Dict[str, Any]) -> T
 def connect(leader: str, run: str, token: bytes, facts: Dict[str, Any], port_index: int) -> Tuple[Link, str]:
     """Shake hands on the member's side, at one of the run's ports; return the link and which leader answered."""
     port = join_ports(run)[port_index % len(join_ports(run))]
+    sock, key, instance = dial((leader, port), token, facts, HANDSHAKE_S)
+    return Link(sock, key, "member"), instance
+
+
+def dial(
+    address: Tuple[str, int], token: bytes, facts: Dict[str, Any], timeout_s: float
+) -> Tuple[socket.socket, bytes, str]:
+    """Connect and shake hands; return the socket, the key of what follows, and who answered."""
     try:
-        sock = socket.create_connection((leader, port), timeout=HANDSHAKE_S)
+        sock = socket.create_connection(address, timeout=timeout_s)
     except ConnectionRefusedError as error:
         raise Broken(str(error)) from None
     except OSError as error:
         raise Unreachable(str(error)) from None
     try:
-        key, instance = shake_hands(sock, token, facts)
-        return Link(sock, key, "member"), instance
+        return (sock, *shake_hands(sock, token, facts))
     except (Broken, OSError, ValueError) as error:
         sock.close()
         raise Broken(str(error)) from None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.system.listener import HELLO_BYTES, HELLO_S, Door
+from podwright.pilot.system.listener import HELLO_BYTES, HELLO_S, Listener
 from podwright.pilot.system.loop import Loop
 
 FILES = 64
@@ -61,7 +61,7 @@ class House:
         self.listener = Fallible(sock)
         self.heard: list[bytes] = []
         self.let_in: list[socket.socket] = []
-        self.door = Door(self.loop, "test", self.listener, lambda: EXPECTED, self.greet, FILES)  # type: ignore[arg-type]
+        self.door = Listener(self.loop, "test", self.listener, lambda: EXPECTED, self.greet, FILES)  # type: ignore[arg-type]
         self.outside: list[socket.socket] = []
 
     def greet(self, sock: socket.socket) -> Callable[[bytes], None]:

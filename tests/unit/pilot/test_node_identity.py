@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from podwright.pilot.ranks.rank_number import find_rank
-from podwright.pilot.system.node_index import NodePlace, find_place
+from podwright.pilot.ranks.shim_protocol import find_rank
+from podwright.pilot.system.node_identity import NodeIdentity, identify_node
 
 PLACES = [
     (
@@ -16,33 +16,33 @@ PLACES = [
     ),
     (
         {"SLURM_NODEID": "3", "SLURM_RESTART_COUNT": "0", "PODWRIGHT_RESTART": "2", "SLURM_JOB_ID": "77"},
-        (3, 2, "first", "77", "2"),
+        (3, 2, "127.0.0.1", "77", "2"),
     ),
-    ({"SLURM_NODEID": "3", "SLURM_JOB_ID": "77"}, (3, 0, "first", "77", "0")),
-    ({"JOB_COMPLETION_INDEX": "5", "PODWRIGHT_RESTART": "4", "PODWRIGHT_JOB": "uid"}, (5, 4, "first", "uid")),
-    ({"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_NODE_RANK": "0", "PODWRIGHT_JOB": "m"}, (6, 0, "first", "m")),
-    ({"PODWRIGHT_NODE": "1", "SLURM_NODEID": "0", "PODWRIGHT_JOB": "j"}, (1, 0, "first", "j")),
-    ({"PODWRIGHT_NODE": "", "SLURM_NODEID": "4", "SLURM_JOB_ID": "5"}, (4, 0, "first", "5", "0")),
-    ({"PODWRIGHT_NODE": "x", "PODWRIGHT_JOB": "j"}, (0, 0, "first", "j")),
+    ({"SLURM_NODEID": "3", "SLURM_JOB_ID": "77"}, (3, 0, "127.0.0.1", "77", "0")),
+    ({"JOB_COMPLETION_INDEX": "5", "PODWRIGHT_RESTART": "4", "PODWRIGHT_JOB": "uid"}, (5, 4, "127.0.0.1", "uid")),
+    ({"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_NODE_RANK": "0", "PODWRIGHT_JOB": "m"}, (6, 0, "127.0.0.1", "m")),
+    ({"PODWRIGHT_NODE": "1", "SLURM_NODEID": "0", "PODWRIGHT_JOB": "j"}, (1, 0, "127.0.0.1", "j")),
+    ({"PODWRIGHT_NODE": "", "SLURM_NODEID": "4", "SLURM_JOB_ID": "5"}, (4, 0, "127.0.0.1", "5", "0")),
+    ({"PODWRIGHT_NODE": "x", "PODWRIGHT_JOB": "j"}, (0, 0, "127.0.0.1", "j")),
 ]
 
 
 @pytest.mark.parametrize(("environ", "place"), PLACES, ids=range(len(PLACES)))
 def test_place(environ: dict[str, str], place: tuple[int, int, str, str]) -> None:
     node, restart, leader, job, *copy = place
-    found = find_place({**environ, "PODWRIGHT_HOST": "here"}, "first")
-    assert found == NodePlace(node, restart, leader, "here", job, *copy)
+    found = identify_node({**environ, "PODWRIGHT_HOST": "here"})
+    assert found == NodeIdentity(node, restart, leader, "here", job, *copy)
 
 
 def test_without_an_engine_it_is_a_run_of_one_node() -> None:
-    place = find_place({}, None)
+    place = identify_node({})
     assert (place.node, place.restart, place.leader) == (0, 0, "127.0.0.1")
     assert place.job == f"{place.host}.{os.getpid()}"
 
 
 def test_an_engine_may_ask_a_node_to_wait_longer_for_the_others() -> None:
-    assert find_place({"PODWRIGHT_JOIN_S": "80"}, None).join_s == 80
-    assert find_place({}, None).join_s == 0
+    assert identify_node({"PODWRIGHT_JOIN_S": "80"}).join_s == 80
+    assert identify_node({}).join_s == 0
 
 
 RANKS = [

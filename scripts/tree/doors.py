@@ -1,0 +1,135 @@
+"""What keeps the front doors: commands only ask them, start nothing by themselves, and load late what is slow."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+
+from scripts.tree.imports import PACKAGE, Import, imports_of
+from scripts.tree.sources import Finding, Function, Source, python_in, walk
+
+CLI = ("src", PACKAGE, "cli")
+COMMANDS = (*CLI, "commands")
+MAX_PARAMETERS = 6
+COMMAND_ENDING = "_command"
+"""What the names of functions end with whose parameters are the options of a command: they build one request."""
+
+EFFECTS = (
+    "threading",
+    "subprocess",
+    "multiprocessing",
+    "concurrent",
+    "socket",
+    "socketserver",
+    "http.server",
+    "asyncio",
+    f"{PACKAGE}.clients.ssh",
+)
+"""What no command imports: whatever needs them is done behind a door, where others than the terminal can use it."""
+
+_BANDS = "bringup costs data design drafts images lab launch mlperf prove report usage"
+DOORS = frozenset(f"{PACKAGE}.{band}" for band in _BANDS.split())
+"""The front doors: packages that load what is behind them when it is first used."""
+OPEN = ("analysis", "cli", "pilot", "runs", "spec", "theme")
+"""Bands of words and data: all of their modules may be imported."""
+
+
+QUICK = DOORS | {
+    PACKAGE,
+    *(f"{PACKAGE}.{name}" for name in ("pilot.metrics", "pilot.protocol", "runs", "theme.words")),
+    *(f"{PACKAGE}.spec{name}" for name in ("", ".hostlist", ".problems", ".quantity")),
+}
+"""What the CLI may import at its top: a test holds the doors to loading nothing, and these words to loading little."""
+CLI_LIBRARIES = {"typer", "click"}
+
+
+def cli_sources(sources: Sequence[Source], folder: tuple[str, ...] = CLI) -> Iterator[Source]:
+    """Yield the files of the CLI, or of one of its folders."""
+    for source in python_in(sources, "src"):
+        if source.path.parts[: len(folder)] == folder:
+            yield source
+
+
+def lazy_imports(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find imports inside functions of the CLI: each hides from a reader what a file needs."""
+    for source in cli_sources(sources):
+        for node in _imports_in_functions(source):
+            yield source.finding(node.lineno)
+
+
+def _imports_in_functions(source: Source) -> set[ast.Import | ast.ImportFrom]:
+    found: set[ast.Import | ast.ImportFrom] = set()
+    for function in source.functions:
+        found |= {node for node in walk(function) if isinstance(node, (ast.Import, ast.ImportFrom))}
+    return found
+
+
+def many_parameters(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find functions of src with more parameters than a reader holds; a command's are its options."""
+    for source in python_in(sources, "src"):
+        for function in source.functions:
+            count = parameter_count(function)
+            if count > MAX_PARAMETERS and not function.name.endswith(COMMAND_ENDING):
+                yield source.finding(function.lineno, f"{function.name} has {count} parameters: a noun holds them")
+
+
+def parameter_count(function: Function) -> int:
+    """Count the parameters that a caller gives, `*args` and `**kwargs` as one each."""
+    given = function.args
+    names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+    if names[:1] in (["self"], ["cls"]):
+        del names[0]
+    return len(names) + len(given.kwonlyargs) + (given.vararg is not None) + (given.kwarg is not None)
+
+
+def command_effects(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find commands that start a thread, a process, a server or ssh by themselves."""
+    for source in cli_sources(sources, COMMANDS):
+        nodes: list[ast.Import | ast.ImportFrom] = [*source.nodes(ast.Import), *source.nodes(ast.ImportFrom)]
+        for node in nodes:
+            for name in _full_names(node):
+                if any(f"{name}.".startswith(f"{effect}.") for effect in EFFECTS):
+                    yield source.finding(node.lineno, f"imports {name}: what needs it belongs behind a door")
+
+
+def _full_names(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names]
+
+
+def cli_doors(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find imports of the CLI that go past the front door of a band; words and data lie open."""
+    for edge in imports_of(sources):
+        if f"{edge.importer}.".startswith(f"{PACKAGE}.cli.") and not _is_by_a_door(edge):
+            yield edge.finding(f"imports {edge.imported}, past the door of its band")
+
+
+def _is_by_a_door(edge: Import) -> bool:
+    _, _, inside = edge.imported.partition(".")
+    return not inside or edge.imported in DOORS or inside.split(".")[0] in OPEN
+
+
+def cli_top_imports(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Hold the CLI's first imports to what is quick, on which the time of `--help` depends."""
+    for source in cli_sources(sources):
+        for node in source.tree.body:
+            for name in _slow_names(node):
+                yield source.finding(node.lineno, f"imports {name} at the top: import it in the function that needs it")
+
+
+def _slow_names(node: ast.stmt) -> Iterator[str]:
+    """Yield what a statement imports that is slow to load; a relative import stays in the CLI."""
+    names: list[str] = []
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        names = [node.module or ""]
+        if names[0] in (PACKAGE, f"{PACKAGE}.theme"):
+            names = [f"{names[0]}.{alias.name}" for alias in node.names if alias.name != "__version__"]
+    for name in names:
+        top = name.split(".")[0]
+        is_quick = top in sys.stdlib_module_names or top in CLI_LIBRARIES or name in QUICK
+        if not is_quick and not name.startswith(f"{PACKAGE}.cli"):
+            yield name

@@ -1,0 +1,68 @@
+"""Finding runs: those that a user names, the latest, all of a home."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from podwright.launch.run_filter import ANY, RunChoice
+from podwright.launch.session import Session
+from podwright.runs import Record
+from podwright.spec.problems import Refusal
+
+if TYPE_CHECKING:
+    from podwright.launch.run import Run
+
+
+def find(session: Session, ref: str) -> Run:
+    """Return the run a user means: its id, an unambiguous start of it, or `last`."""
+    from podwright.launch.run import Run
+
+    return Run(session, session.home.resolve(ref))
+
+
+def find_all(session: Session, refs: Sequence[str]) -> list[Run]:
+    """Return the runs a user means, in the order they were named."""
+    return [find(session, ref) for ref in refs]
+
+
+def recent(session: Session, limit: int | None = 20, choice: RunChoice = ANY) -> list[Record]:
+    """Return the latest runs and all that are not over, oldest first; points are seen through their parent.
+
+    With a choice the limit counts those that it means.
+    """
+    home = session.home
+    home.sync()
+    fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
+    latest = {record.id: record for record in home.index.latest(limit if choice.is_any else None)}
+    if choice.is_any:
+        return sorted({**latest, **fresh}.values(), key=_creation)
+    chosen = sorted((record for record in {**latest, **fresh}.values() if choice.fits(record)), key=_creation)
+    return chosen if limit is None else chosen[-limit:]
+
+
+def _creation(record: Record) -> float:
+    return record.created_at
+
+
+def _reconcile_all(session: Session, ids: list[str]) -> list[Record]:
+    """Reconcile many; one that cannot be read, or that another client removes just now, does not hide the others."""
+    if not ids:
+        return []
+    from podwright.launch.follow import look, reconcile
+
+    try:
+        records = reconcile(session, ids)
+    except Exception:
+        records = []
+        for run_id in ids:
+            with suppress(Refusal):
+                records.append(look(session, run_id))
+    return [record for record in records if session.home.is_there(record.id)]
+
+
+def rebuild(session: Session) -> int:
+    """Make the index again from the folders; return how many runs there are."""
+    return session.home.rebuild()
