@@ -165,6 +165,12 @@ class _Plan:
             yield f"{fast} fast management ports are not wired: `fabrics: {{management: {{aggregation: sn3700}}}}`"
         elif self.above is None and self.node_switches + self.other_switches > 1:
             yield "up-links of the management switches go to the site's own network"
+        above = sum(switch.tier == "aggregation" for switch in self.switches())
+        if above > 2:
+            yield (
+                f"{above} aggregation switches are not joined to each other: {KEPT_PORTS} ports of each are kept for a "
+                "peer and for the site's own network, which must join them"
+            )
 
     @property
     def _aggregates(self) -> bool:

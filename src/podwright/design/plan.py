@@ -16,6 +16,7 @@ from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
 from podwright.design.racks import lay_out
 from podwright.design.requirements import Requirements, requirements_of, speed_warnings
+from podwright.design.running import Electricity, electricity
 from podwright.design.sockets import Sockets
 from podwright.design.storage_ports import Feed, checked_ends, feeds, storage_notes
 from podwright.design.topology import Topology, topology_of
@@ -152,6 +153,14 @@ class Blueprint:
                 speeds[cables[0].fabric] = switch.speed_gbps or 0.0
         parts = plugs.parts(self.cage_groups, self.sockets, speeds)
         return bom.bill(self.requirements, self.switches, self.floor, parts)
+
+    def total(self) -> tuple[float, list[str]]:
+        """Return the price of what has one, and the names of what has none."""
+        return bom.total(self.bill())
+
+    def electricity(self) -> Electricity | None:
+        """Return the electricity of the years that the pod stands; None where power or its price is not known."""
+        return electricity(self.pod.costs, self.bill())
 
     def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[Feed]:
         """Return what each storage system gives a GPU."""
