@@ -27,24 +27,6 @@ if TYPE_CHECKING:
     from podwright.design.racks import model_name
     from podwright.design.wiring import Cable
 
-_FILES = {
-    "bom": "Item",
-    "check": "Checked",
-    "design": "Design",
-    "growth": "Growth",
-    "predict.acceptance": "AcceptanceSheet",
-    "predict.capacity": "CapacityPlan DatasetFacts",
-    "predict.job_prediction": "JobPrediction JobRequest",
-    "predict.placement": "Placement",
-    "predict.scaling": "Range",
-    "predict.scaling_errors": "Error",
-    "predict.series": "Series",
-    "predict.series_prediction": "SeriesPrediction",
-    "predict.training": "RunFacts StepMark TrainingPrediction",
-    "racks": "model_name",
-    "wiring": "Cable",
-}
-
 __all__ = [
     "AcceptanceSheet",
     "Cable",
@@ -66,4 +48,4 @@ __all__ = [
     "TrainingPrediction",
     "model_name",
 ]
-__getattr__ = late_names(__name__, _FILES)
+__getattr__ = late_names(__name__, __file__)

@@ -66,10 +66,9 @@ def _write_pod(plan: CapacityPlan, file: Path, path: Path) -> None:
 
 
 def _facts(dataset: str) -> DatasetFacts:
-    from podwright.cli.commands.data.scan import open_store
-    from podwright.data.catalog.growth import growth
+    from podwright import catalog
 
-    seen = growth(open_store(), dataset)
+    seen = catalog().growth(dataset)
     return design.DatasetFacts(dataset, seen.days, seen.size_bytes, seen.bytes_per_day, seen.kept_share, seen.reasons)
 
 
