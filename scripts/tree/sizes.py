@@ -13,7 +13,6 @@ MAX_CLASS_LINES = 250
 MAX_PILOT_BYTES = 150_000
 LONG_FILES = {
     "src/podwright/runs/events.py": "every kind of event, a class each: parts of a table are harder to compare",
-    "src/podwright/cli/table.py": "every command, a row each: parts of a table are harder to compare than the whole",
     "src/podwright/pilot/protocol.py": "all that others may import of the pilot's record; its readers are a part of it",
 }
 """Files that may be longer, each with the reason why no part of it would stand better alone."""

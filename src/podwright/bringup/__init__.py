@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podwright.spec.exports import exported_by
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.bringup.apply.boot_progress import NodesResult
@@ -41,7 +41,7 @@ __all__ = [
     "vault_of",
 ]
 
-__getattr__ = exported_by(
+__getattr__ = late_names(
     __name__,
     {
         "apply.boot_progress": "NodesResult",
