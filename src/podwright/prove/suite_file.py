@@ -29,8 +29,8 @@ class ExcludedCells(Strict):
 
     def holds(self, cell: Mapping[str, object]) -> bool:
         """Tell whether a cell of these values is left out."""
-        given = self.model_dump(exclude_none=True)
-        return bool(given) and all(cell.get(name) == value for name, value in given.items())
+        values = self.model_dump(exclude_none=True)
+        return bool(values) and all(cell.get(name) == value for name, value in values.items())
 
 
 class SuiteFile(Strict):

@@ -120,9 +120,9 @@ def targets(home: Home, name: str | None) -> list[UsageTarget]:
     if name in LOCAL.aliases:
         return [LOCAL]
     if name is not None:
-        ref, _, wanted = name.partition(":")
+        ref, _, kind = name.partition(":")
         pod = pods.find(home, ref)
-        scheduler = pod.scheduler(wanted or None)
+        scheduler = pod.scheduler(kind or None)
         return [target for target in _targets_of(pod, ref) if target.scheduler == scheduler]
     every = [LOCAL]
     for ref in pods.known(home):
