@@ -58,7 +58,7 @@ def _succeeded(story: Story) -> Verdict:
     if last is not None:
         got = f"{name} {goal.show(last)}"
     if last is not None and goal.reached_by(last):
-        got += ", which was read, not told, and counts once the program tells it or `results:` names it"
+        got += ", which was read, not reported, and counts once the program reports it or `results:` names it"
     missed = f"Finished in {took} but missed the goal: {got}, goal {goal.text}."
     return Verdict("Succeeded, goal missed", _MISSED, missed)
 
@@ -245,7 +245,7 @@ def _utilisation(story: Story) -> KeyFigure | None:
     peak = peaks.pop()
     if peak is None:
         return None
-    note = f"{words.number(reached)} TFLOP/s a GPU, as the program told, of {words.number(peak)} in bf16"
+    note = f"{words.number(reached)} TFLOP/s a GPU, as the program reported, of {words.number(peak)} in bf16"
     return KeyFigure("Model FLOPs utilisation", words.percent(reached / peak), note)
 
 

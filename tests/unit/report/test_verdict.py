@@ -42,9 +42,8 @@ def test_a_value_that_was_only_read_and_would_meet_the_goal_is_called_so() -> No
     goal = {"metric": "loss", "at_most": 0.5}
     record = {"id": "x", "state": "succeeded", "duration_s": 4.0, "goal": goal, "results": {"loss": 0.4}}
     sentence = verdict_of(story_of(made(record))).sentence
-    assert (
-        "loss 0.40, which was read, not told, and counts once the program tells it or `results:` names it" in sentence
-    )
+    expected = "loss 0.40, which was read, not reported, and counts once the program reports it or `results:` names it"
+    assert expected in sentence
 
 
 def test_figures_carry_unit_and_origin(gathered: dict[str, ReportData]) -> None:
