@@ -134,15 +134,12 @@ def _unknown(name: str, at: int, vocabulary: Vocabulary, of_classes: bool = Fals
         message = "is a class, and its pixels are not counted yet"
         return filter_refusal(at, name, message, f"podwright data stats {vocabulary.dataset}")
     names = vocabulary.classes if of_classes else [*vocabulary.fields, *vocabulary.pending_classes, "class"]
-    close = _same_letters(name, names) or get_close_matches(name, names, n=1, cutoff=_NEAR)
+    same_letters = [other for other in names if other.lower() == name.lower()]
+    close = same_letters or get_close_matches(name, names, n=1, cutoff=_NEAR)
     hint = f"the columns are {', '.join(map(_quoted, names))}"
     if close:
         hint = f"did you mean `{_quoted(close[0])}`?"
     return filter_refusal(at, name, f"unknown {what}", hint)
-
-
-def _same_letters(name: str, names: Sequence[str]) -> list[str]:
-    return [other for other in names if other.lower() == name.lower()]
 
 
 def _quoted(name: str) -> str:
