@@ -11,7 +11,6 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
 MAX_PILOT_BYTES = 150_000
 LONG_FILES = {
-    "src/podwright/cli/table.py": "every command, a row each: parts of a table are harder to compare than the whole",
     "src/podwright/pilot/protocol.py": "all that others may import of the pilot's record; its readers are a part of it",
 }
 """Files that may be longer, each with the reason why no part of it would stand better alone."""

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from podwright.design.predict.series_prediction import SeriesPrediction
     from podwright.design.predict.training import RunFacts, StepMark
 
-_FILES = {
-    "design": "Design",
-    "predict.capacity": "CapacityPlan DatasetFacts",
-    "predict.job_prediction": "JobPrediction JobRequest",
-    "predict.series_prediction": "SeriesPrediction",
-    "predict.training": "RunFacts StepMark",
-}
-
 __all__ = [
     "CapacityPlan",
     "DatasetFacts",
@@ -35,4 +27,4 @@ __all__ = [
     "SeriesPrediction",
     "StepMark",
 ]
-__getattr__ = late_names(__name__, _FILES)
+__getattr__ = late_names(__name__, __file__)

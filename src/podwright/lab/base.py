@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from podwright.lab.folder import locked
-from podwright.lab.machines import Machines, end
+from podwright.lab.machines import HUB, Machines, end
 from podwright.lab.shape import LabShape
+from podwright.spec.problems import refuse
 
 Say = Callable[[str, str], None]
 """Takes a word and a text: what a lab does just now."""
@@ -60,6 +61,8 @@ class StartedLab(ABC):
     """A lab whose machines run here, each in namespaces of its own."""
 
     shape: LabShape
+    node_word = "node"
+    """What those of its machines are called that may be struck."""
 
     def __init__(self, folder: Path, machines: Machines) -> None:
         self.folder = folder
@@ -70,9 +73,13 @@ class StartedLab(ABC):
         """Return the lab's name: that of its pod, of its login node for ssh, of its kubeconfig's context."""
         return self.shape.name
 
-    @abstractmethod
     def node(self, name: str) -> str:
         """Return the name of a node that may be struck; any other is refused."""
+        hosts, word = self.shape.hosts(), self.node_word
+        if name in hosts:
+            return name
+        message = f'"{name}" is no {word} of {self.name}'
+        raise refuse(message, hint=f"its {word}s are n1 to {hosts[-1]}", field="NODE")
 
     @property
     def pod_file(self) -> Path:
@@ -92,6 +99,20 @@ class StartedLab(ABC):
         with locked(self.folder):
             end(self.folder)
 
+    def start_hub(self) -> None:
+        """Start what wires the machines; those that were wired to one that is gone could be reached by nobody."""
+        if self.machines.start([HUB]):
+            self.machines.kill(self.machines.addresses)
+
+    def start_machines(self, names: Sequence[str]) -> list[str]:
+        """Start the machines that do not live and join those that were cut off; return their names."""
+        started = self.machines.start(names)
+        wires = self.machines.wires()
+        cut = [name for name in names if not wires.get(name, True)]
+        for name in cut:
+            self.machines.set_wire(name, up=True)
+        return [*started, *cut]
+
     def rows(self, scheduler: str, roles: Mapping[str, str], states: Mapping[str, str]) -> list[dict[str, str]]:
         """Return every machine with its role, address, state (up, off, cut) and the scheduler's word for it.
 
@@ -108,3 +129,10 @@ class StartedLab(ABC):
             }
             for name, address in self.machines.addresses.items()
         ]
+
+
+def check_same(lab: StartedLab | None, asked: LabShape) -> None:
+    """Refuse another shape than that of the lab that is there."""
+    if lab is not None and lab.shape != asked:
+        message = f"{asked.name} is there already, with {lab.shape.words()}"
+        raise refuse(message, hint="`podwright lab down` ends it; another --name makes a second one")

@@ -22,6 +22,10 @@ class LabShape:
     nodes: int
     gpus: int
 
+    def words(self) -> str:
+        """Return the shape in words."""
+        raise NotImplementedError
+
     def hosts(self) -> list[str]:
         """Return the names of the nodes that run something; short, as Slurm makes socket paths of them."""
         return [f"n{number}" for number in range(1, self.nodes + 1)]

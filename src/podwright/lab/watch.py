@@ -11,7 +11,8 @@ import select
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from podwright.lab import processes
@@ -21,6 +22,16 @@ from podwright.spec.problems import Refusal, refuse
 
 _MARK = "guard"
 _LOOK_S = 1.0
+
+
+@contextmanager
+def working_on(folder: Path, ends_with: int | None) -> Iterator[None]:
+    """Make a lab's folder and be the one who works on it; the lab ends with a process, where its number is given."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with locked(folder):
+        if ends_with is not None:
+            start(folder, ends_with)
+        yield
 
 
 def start(folder: Path, pid: int, farewell: Sequence[str] = ()) -> None:

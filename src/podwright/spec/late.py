@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,15 @@ from typing import Any
 _IMPORT = re.compile(r"^    from ([\w.]+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 
 
-def late_names(package: str, file: str | Mapping[str, str]) -> Callable[[str], Any]:
+def late_names(package: str, file: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package whose `__init__.py` this is.
 
-    Where each name is defined stands there once: in the imports under TYPE_CHECKING, which type checkers read too. A
-    table of the names in each file serves as well.
+    Where each name is defined stands there once: in the imports under TYPE_CHECKING, which type checkers read too.
     """
     home_of: dict[str, str] = {}
-    if isinstance(file, str):
-        for match in _IMPORT.finditer(Path(file).read_text(encoding="utf-8")):
-            names = re.sub(r" as \w+", "", match[2] or match[3])
-            home_of |= dict.fromkeys(re.findall(r"\w+", names), match[1])
-    else:
-        for home, names in file.items():
-            home_of |= dict.fromkeys(names.split(), f"{package}.{home}")
+    for match in _IMPORT.finditer(Path(file).read_text(encoding="utf-8")):
+        names = re.sub(r" as \w+", "", match[2] or match[3])
+        home_of |= dict.fromkeys(re.findall(r"\w+", names), match[1])
 
     def find(name: str) -> Any:
         home = home_of.get(name)

@@ -78,7 +78,7 @@ def test_one_of_all_that_is_away_is_the_exit_code(
     assert printed.endswith("\nadas: sinfo is not on this machine\n")
     assert main(["queue", "adas", "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["errors"][0]["message"] == "sinfo is not on this machine"
-    assert queue.complete_target("") == ["local", "adas"]
-    assert queue.complete_target("a") == ["adas"]
+    assert queue.complete_target("") == [("local", "this machine"), ("adas", "a pod")]
+    assert queue.complete_target("a") == [("adas", "a pod")]
     assert main(["queue", "nowhere"]) == 2
     assert "there is no pod 'nowhere'" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -70,6 +71,15 @@ def loaded_by(*modules: str) -> set[str]:
 @pytest.mark.parametrize("door", sorted({*doors.DOORS, "podwright.runs", "podwright.spec"}))
 def test_a_door_loads_nothing_that_is_behind_it(door: str) -> None:
     assert {name for name in loaded_by(door) if name.startswith("podwright.")} <= {door, *BENEATH_ALL}
+
+
+@pytest.mark.parametrize("door", sorted({*doors.DOORS, "podwright.runs", "podwright.spec"}))
+def test_a_door_gives_all_that_it_names(door: str) -> None:
+    package = importlib.import_module(door)
+    for name in getattr(package, "__all__", ()):
+        assert getattr(package, name) is not None
+    with pytest.raises(AttributeError):
+        _ = package.no_such_name
 
 
 def test_what_commands_import_at_their_top_loads_no_library() -> None:

@@ -66,7 +66,7 @@ def test_an_unreachable_target_comes_before_all() -> None:
         (
             {"results": {"mean_iou": 0.71}},
             GOAL,
-            "mean_iou 0.71 was read, not told: it meets >= 0.65 once the program tells it or `results:` names it,"
+            "mean_iou 0.71 was read, not reported: it meets >= 0.65 once the program reports it or `results:` names it,"
             " in 2m 11s",
         ),
         ({"results": {"loss": 0.61}}, GOAL, "mean_iou was never reported (goal >= 0.65), in 2m 11s"),

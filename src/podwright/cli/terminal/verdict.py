@@ -77,8 +77,8 @@ def _success(record: Record, goal: Goal | None, took: str) -> str:
         return f"{metric} was never reported (goal {wanted}), in {took}"
     if goal_reached(goal, last):
         # A value that was told would have met it: this one was guessed from the output, or read from an event file.
-        counts = f"meets {wanted} once the program tells it or `results:` names it"
-        return f"{metric} {figures.value(last)} was read, not told: it {counts}, in {took}"
+        counts = f"meets {wanted} once the program reports it or `results:` names it"
+        return f"{metric} {figures.value(last)} was read, not reported: it {counts}, in {took}"
     return f"{metric} {figures.value(last)}, goal {wanted} not reached, in {took}"
 
 

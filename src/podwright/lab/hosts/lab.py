@@ -19,7 +19,7 @@ from podwright.lab.base import Say, StartedLab, quiet
 from podwright.lab.folder import locked
 from podwright.lab.hosts import files, image, network, shape
 from podwright.lab.hosts.shape import HostsLabShape
-from podwright.lab.machines import HUB, Machines
+from podwright.lab.machines import Machines
 from podwright.lab.user import LabUser, lab_user
 from podwright.spec.problems import refuse
 
@@ -30,6 +30,7 @@ class HostsLab(StartedLab):
     """A lab that was started in a folder; making this object touches nothing."""
 
     shape: HostsLabShape
+    node_word = "host"
 
     def __init__(self, folder: Path, wanted: HostsLabShape, user: LabUser) -> None:
         super().__init__(folder, Machines(folder, wanted.addresses()))
@@ -50,13 +51,6 @@ class HostsLab(StartedLab):
         """Run a line of shell on a host over ssh."""
         line = ["ssh", "-F", str(self.ssh_config), "-o", "BatchMode=yes", f"{user}@{host}", command]
         return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-
-    def node(self, name: str) -> str:
-        """Return the name of a host; any other is refused."""
-        if name in self.shape.hosts():
-            return name
-        last = self.shape.hosts()[-1]
-        raise refuse(f'"{name}" is no host of {self.name}', hint=f"its hosts are n1 to {last}", field="NODE")
 
     def heal(self, node: str | None = None) -> list[str]:
         """Start hosts that are off and join those that were cut off; return their names."""
@@ -89,24 +83,18 @@ class HostsLab(StartedLab):
 
     def _heal(self, hosts: list[str], say: Say = quiet) -> list[str]:
         """Bring the lab, or some of its hosts, to where all answer; every step looks first whether it is needed."""
-        if self.machines.start([HUB]):
-            # What was wired to a hub that is gone can be reached by nobody.
-            self.machines.kill(self.machines.addresses)
+        self.start_hub()
         network.start_mirror(self.machines)
         for host in hosts:
             cgroups.make(self.folder, host, holds_groups=False)
         say("hosts", self.shape.words())
-        started = self.machines.start([self.first, *hosts])
-        wires = self.machines.wires()
-        cut = [host for host in hosts if not wires.get(host, True)]
-        for host in cut:
-            self.machines.set_wire(host, up=True)
+        started = [*self.machines.start([self.first]), *self.start_machines(hosts)]
         if relay.PROGRAM not in self.machines.running(self.first):
             doors.open_doors(self.machines, self.first, {ssh.port_in(self.ssh_config): _SSH_PORT})
         for host in hosts:
             if not processes.until(partial(ssh.answers, self.ssh_config, host), every_s=0.2):
                 raise self.machines.failed(f"sshd of {host}", f"boot-{host}.log")
-        return [*started, *cut]
+        return started
 
 
 def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: Any) -> HostsLab:
@@ -118,10 +106,7 @@ def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: A
     folder = Path(folder).absolute()
     _check(folder, asked)
     disk = image.get(say)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with locked(folder):
-        if ends_with is not None:
-            watch.start(folder, ends_with)
+    with watch.working_on(folder, ends_with):
         lab = _written(folder, asked, disk, say)
         lab._heal(asked.hosts(), say)
         return lab
@@ -149,9 +134,9 @@ def _check(folder: Path, asked: HostsLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "hosts"])
     packages.check_packages(packages.BASE | packages.HOSTS)
-    kept = shape.read(folder)
-    if kept is not None and (kept[0].gpus != asked.gpus or kept[0].nodes > asked.nodes):
+    lab = find(folder)
+    if lab is not None and (lab.shape.gpus != asked.gpus or lab.shape.nodes > asked.nodes):
         raise refuse(
-            f"{asked.name} is there already, with {kept[0].words()}",
+            f"{asked.name} is there already, with {lab.shape.words()}",
             hint="hosts may be added; `podwright lab down` ends it, another --name makes a second one",
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 from podwright.clients.kubernetes.api import ApiError, Away
 from podwright.lab import doors, packages, processes, watch
-from podwright.lab.base import Say, StartedLab, quiet
+from podwright.lab.base import Say, StartedLab, check_same, quiet
 from podwright.lab.folder import locked
 from podwright.lab.kubernetes import binaries, files, shape
 from podwright.lab.kubernetes.binaries import Progress
@@ -22,7 +22,7 @@ from podwright.lab.kubernetes.control import Control, missing_programs
 from podwright.lab.kubernetes.nodes import Nodes
 from podwright.lab.kubernetes.programs import KEPT
 from podwright.lab.kubernetes.shape import CONTROL, KubernetesLabShape, LabPorts
-from podwright.lab.machines import HUB, Machines
+from podwright.lab.machines import Machines
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -167,7 +167,8 @@ class KubernetesLab(StartedLab):
         nodes = Nodes(self.machines, self.shape, programs)
         control_plane = [CONTROL] if missing_programs(self.machines) else []
         self._switch().unlink(missing_ok=True)
-        started = self._start_machines(hosts)
+        self.start_hub()
+        started = [*self.machines.start([CONTROL]), *self.start_machines(hosts)]
         with self._control(programs) as control:
             control.start_store()
             nodes.start_containers(hosts)
@@ -183,18 +184,6 @@ class KubernetesLab(StartedLab):
         nodes.fetch(fresh, self.image)
         return [*control_plane, *(host for host in hosts if host in {*started, *fresh})]
 
-    def _start_machines(self, hosts: list[str]) -> list[str]:
-        """Start the machines that do not live and join those that were cut off; return their names."""
-        if self.machines.start([HUB]):
-            # What was wired to a hub that is gone can be reached by nobody.
-            self.machines.kill(self.machines.addresses)
-        started = self.machines.start([CONTROL, *hosts])
-        wires = self.machines.wires()
-        cut = [host for host in hosts if not wires.get(host, True)]
-        for host in cut:
-            self.machines.set_wire(host, up=True)
-        return [*started, *cut]
-
 
 def up(
     folder: Path, say: Say = quiet, progress: Progress = no_progress, ends_with: int | None = None, **wanted: Any
@@ -208,10 +197,7 @@ def up(
     _check(folder, asked)
     if find(folder) is None:
         binaries.get(say, progress)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with locked(folder):
-        if ends_with is not None:
-            watch.start(folder, ends_with)
+    with watch.working_on(folder, ends_with):
         lab = find(folder)
         if lab is None:
             lab = KubernetesLab(folder, asked, LabPorts(*doors.choose(2)))
@@ -231,9 +217,4 @@ def _check(folder: Path, asked: KubernetesLabShape) -> None:
     shape.check(asked)
     packages.check_root(["lab", "up", "kubernetes"])
     packages.check_packages(PACKAGES)
-    kept = shape.read(folder)
-    if kept is not None and kept[0] != asked:
-        raise refuse(
-            f"{asked.name} is there already, with {kept[0].words()}",
-            hint="`podwright lab down` ends it; another --name makes a second one",
-        )
+    check_same(find(folder), asked)

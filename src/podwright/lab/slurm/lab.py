@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from podwright.lab import packages, processes, ssh, watch
-from podwright.lab.base import Say, StartedLab, quiet
+from podwright.lab.base import Say, StartedLab, check_same, quiet
 from podwright.lab.folder import locked, write
 from podwright.lab.machines import HUB, Machines
 from podwright.lab.scripts import INSIDE
@@ -82,18 +82,9 @@ class SlurmLab(StartedLab):
         with locked(self.folder):
             return self._heal([self.node(node)] if node else None)
 
-    def node(self, name: str) -> str:
-        """Return the name of a compute node; any other is refused."""
-        if name in self.shape.hosts():
-            return name
-        last = self.shape.hosts()[-1]
-        raise refuse(f'"{name}" is no node of {self.name}', hint=f"its nodes are n1 to {last}", field="NODE")
-
     def _heal(self, nodes: list[str] | None, say: Say = quiet) -> list[str]:
         """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
-        if self.machines.start([HUB]):
-            # What was wired to a hub that is gone can be reached by nobody.
-            self.machines.kill(self.machines.addresses)
+        self.start_hub()
         started = self.machines.start([CONTROLLER])
         self._start_munge()
         if self.shape.accounting:
@@ -121,16 +112,12 @@ class SlurmLab(StartedLab):
             raise self.machines.failed("slurmctld", "slurmctld.log")
 
     def _start_nodes(self, nodes: list[str]) -> list[str]:
-        started = self.machines.start(nodes)
-        wires = self.machines.wires()
-        cut = [node for node in nodes if not wires.get(node, True)]
-        for node in cut:
-            self.machines.set_wire(node, up=True)
+        started = self.start_machines(nodes)
         up = self.machines.up()
         running = processes.running(up.values())
         idle = [node for node in nodes if node in up and not running[up[node]].get("slurmd")]
         self.machines.start_daemons(idle, ["slurmd"])
-        return list(dict.fromkeys([*started, *cut, *idle]))
+        return list(dict.fromkeys([*started, *idle]))
 
     def _open_login(self) -> None:
         self.machines.start([LOGIN])
@@ -179,10 +166,7 @@ def up(folder: Path, say: Say = quiet, ends_with: int | None = None, **wanted: A
     asked = SlurmLabShape(**wanted)
     folder = Path(folder).absolute()
     _check(folder, asked)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with locked(folder):
-        if ends_with is not None:
-            watch.start(folder, ends_with)
+    with watch.working_on(folder, ends_with):
         lab = _made(folder, asked, say)
         lab._heal(None, say)
         _check_python(lab)
@@ -202,12 +186,7 @@ def _check(folder: Path, asked: SlurmLabShape) -> None:
     if asked.accounting:
         wanted |= packages.ACCOUNTING
     packages.check_packages(wanted)
-    kept = shape.read(folder)
-    if kept is not None and kept[0] != asked:
-        raise refuse(
-            f"{asked.name} is there already, with {kept[0].words()}",
-            hint="`podwright lab down` ends it; another --name makes a second one",
-        )
+    check_same(find(folder), asked)
 
 
 def _made(folder: Path, asked: SlurmLabShape, say: Say) -> SlurmLab:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podwright import launch, usage
-from podwright.cli.commands.pod.pods import complete_pod
-from podwright.cli.options import AsJson
+from podwright.cli.options import AsJson, complete_target
 from podwright.cli.terminal import figures, output, verdict
 from podwright.spec.hostlist import fold_hosts
 
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")
-
-
-def complete_target(incomplete: str) -> list[str]:
-    """Return the targets that begin like this: this machine, and known pods by name."""
-    return [name for name in ("local", *complete_pod(incomplete)) if name.startswith(incomplete)]
 
 
 TargetOrAll = Annotated[
