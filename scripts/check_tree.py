@@ -27,7 +27,7 @@ from scripts.tree.sources import Finding, Source, is_below
 ROOT = Path(__file__).resolve().parent.parent
 
 # Class names that src may define more than once, each with the reason why all of them are the same idea.
-SAME_IDEA: dict[str, str] = {}
+SAME_IDEA = {"Bringup": "what a pod's file says of it, and the door that does what the file says"}
 
 
 def class_names(sources: Sequence[Source]) -> Iterator[Finding]:

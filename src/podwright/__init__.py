@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
+    from podwright.bringup import Bringup, BringupProgress
+    from podwright.data import Catalog, CatalogLauncher
     from podwright.launch import Run, Session
     from podwright.runs import Record
     from podwright.spec import Pod, Refusal, Workload
 
 __all__ = [
+    "Bringup",
     "CallFailed",
     "Pod",
     "Record",
@@ -31,7 +34,9 @@ __all__ = [
     "Session",
     "Workload",
     "__version__",
+    "bringup_of",
     "call",
+    "catalog",
     "find",
     "list_runs",
     "load",
@@ -41,6 +46,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Bringup": "podwright.bringup",
     "CallFailed": "podwright.launch.call_values",
     "Pod": "podwright.spec",
     "Record": "podwright.runs",
@@ -131,6 +137,34 @@ def map(
     session = _session()
     started = calls.start_call(session, function, args, on, workload, list(items))
     return (value for _, value in calls.values_as_they_come(session, started))
+
+
+def catalog(session: Session | None = None) -> Catalog:
+    """Return the datasets, selections and policies of the user's home, or of a session's."""
+    from podwright.data import Catalog
+    from podwright.runs import Home
+
+    def launcher() -> CatalogLauncher:
+        from podwright.launch.catalogs import SessionLauncher
+
+        return SessionLauncher(session or _session())
+
+    home = session.home if session else Home.open()
+    return Catalog.of_home(home.path, launcher)
+
+
+def bringup_of(pod: Pod | str | Path, on_progress: Callable[[BringupProgress], None] | None = None) -> Bringup:
+    """Return what brings a pod up: a pod, its file, or the name of one that is known; by this nothing is asked yet."""
+    from podwright import bringup
+    from podwright.bringup.progress import ignore
+    from podwright.launch import pods
+    from podwright.runs import Home
+    from podwright.spec import Pod
+
+    home = Home.open()
+    loaded = pod if isinstance(pod, Pod) else pods.find(home, str(pod))
+    parts = bringup.BringupParts(bringup.vault_of(home.path, loaded.name), pods.HomePods(home))
+    return bringup.Bringup(loaded, parts, on_progress or ignore)
 
 
 def log(**values: float) -> None:

@@ -22,7 +22,7 @@ from podwright.data.catalog.store import Store
 from podwright.data.clickhouse.dialect import DIALECTS, POINTER, name
 from podwright.data.clickhouse.publish import publish
 from podwright.data.clickhouse.published import PublishedDataset, open_published
-from podwright.data.labels.stats import count_labels, per_image, statistics
+from podwright.data.labels.recount import count_labels
 from podwright.data.policies.tags import tag
 from podwright.data.query.conditions import EVERYTHING, condition_of
 from podwright.data.selecting.pool import read_pool
@@ -84,7 +84,7 @@ class Both:
 @pytest.fixture(scope="module")
 def both(running: Running, store: Store) -> Iterator[Both]:
     server = running.client()
-    publish(store, "a2d2", server, whole=True)
+    publish(store, "a2d2", server, everything=True)
     with open_dataset(store, "a2d2") as here, open_published(server, "a2d2") as there:
         yield Both(here, there)
 
@@ -125,9 +125,9 @@ def test_odd_values_are_asked_for_as_they_are(both: Both, text: str) -> None:
 
 def test_facets_statistics_and_the_table_of_labels_are_the_same(both: Both) -> None:
     assert both.there.facets() == both.here.facets()
-    assert both.there.statistics() == statistics(both.here)
+    assert both.there.statistics() == both.here.statistics()
     assert both.there.statistics().broken == 1
-    assert both.there.per_image().equals(per_image(both.here))
+    assert both.there.per_image().equals(both.here.per_image())
 
 
 @given(tree=trees())
@@ -137,7 +137,7 @@ def test_a_filter_gives_the_same_samples(both: Both, tree: Filter) -> None:
     here, there = (read_pool(dataset, condition, "scene") for dataset in (both.here, both.there))
     assert (there.samples, there.classes, there.incomplete) == (here.samples, here.classes, here.incomplete)
     assert there.pixels.tolist() == here.pixels.tolist()
-    assert there.whole.tolist() == here.whole.tolist()
+    assert there.total.tolist() == here.total.tolist()
 
 
 def test_without_groups_the_samples_are_the_same_too(both: Both) -> None:
@@ -169,7 +169,7 @@ def test_the_oldest_dialect_is_understood_by_every_server(running: Running, stor
     server = running.client()
     server.__dict__["version"] = DIALECTS[0].since
     server.run(f"DROP TABLE IF EXISTS {POINTER}")
-    assert publish(store, "a2d2", server, whole=True).files == 42
+    assert publish(store, "a2d2", server, everything=True).files == 42
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,7 @@ def test_a_publication_that_is_struck_leaves_the_old_one(
 
     server = Dying(parse_catalog(site.running.url), site.running.environ)
     with pytest.raises(Struck):
-        publish(site.store, "a2d2", server, whole=True)
+        publish(site.store, "a2d2", server, everything=True)
     assert site.ask("find", "a2d2", "--catalog", site.pod)["count"] == 36
     left = set(site.tables())
     monkeypatch.setattr(podwright.data.clickhouse.publish, "_ORPHAN_S", -60)  # what was left is old enough at once

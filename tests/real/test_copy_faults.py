@@ -16,9 +16,9 @@ import pytest
 
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.policies import runs, transfer
-from podwright.data.policies.policies import Policy
-from podwright.data.policies.runs import PolicyReport
+from podwright.data.policies import transfer
+from podwright.data.policies.folder import Policy
+from podwright.data.policies.policies import Policies, PolicyReport
 from podwright.data.selecting import copying
 from podwright.data.selecting.copying import NOTES, stage_to
 from podwright.data.selecting.select import Choice, make_selection
@@ -100,8 +100,8 @@ def test_a_file_that_changes_while_a_policy_copies_it_is_left_and_named(
 
     check_same = transfer.check_same
     monkeypatch.setattr(transfer, "check_same", changing)
-    runs.add_policy(store, Policy("cold", "a2d2", "kind=label", action, str(cold)))
-    ended = runs.run_policy(store, "cold")
+    Policies(store).add(Policy("cold", "a2d2", "kind=label", action, str(cold)))
+    ended = Policies(store).run("cold")
     assert [(os.fsdecode(entry.path), "while it was copied" in entry.why) for entry in ended.failed] == [
         (victim, action != "archive")
     ]
@@ -117,7 +117,7 @@ def test_a_file_that_changes_while_a_policy_copies_it_is_left_and_named(
 
 def after_a_scan(store: Store, tree: Path) -> PolicyReport:
     scan(store, tree, "a2d2")
-    return runs.run_policy(store, "cold")
+    return Policies(store).run("cold")
 
 
 def test_a_file_that_changes_on_its_server_while_it_is_staged_is_left_and_named(tmp_path: Path) -> None:
@@ -191,8 +191,8 @@ def test_what_may_not_be_read_is_named_and_the_rest_is_copied() -> None:
         before = contents(tree)
         victim = next(path for path in sorted(before) if "/label/" in path)
         (tree / victim).chmod(0)
-        runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "copy", str(folder / "cold")))
-        ended = runs.run_policy(store, "cold")
+        Policies(store).add(Policy("cold", "a2d2", "kind=label", "copy", str(folder / "cold")))
+        ended = Policies(store).run("cold")
         message = refusal(lambda: stage_to(load(store, "street"), None, folder / "to"))
         copied = contents(folder / "cold")
         (tree / victim).chmod(0o600)

@@ -13,8 +13,8 @@ from podwright import launch, spec
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.policies import runs
-from podwright.data.policies.policies import Policy
+from podwright.data.policies.folder import Policy
+from podwright.data.policies.policies import Policies
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from tests.contract.sites import SlurmSite
@@ -50,7 +50,7 @@ class Starter:
         run = launch.start(self._session, workload, target)
         self.runs.append(run)
         if len(self.runs) == 1:
-            runs.pause(self._store, "look")
+            Policies(self._store).pause("look")
         return run
 
 
@@ -59,12 +59,12 @@ def pause_and_resume(session: Session, folder: Path, target: str) -> None:
     scan(store, write_scenes(folder / "a2d2"), "a2d2")
     agent = make_agent(folder)
     policy = Policy("look", "a2d2", "kind=label", "agent", workload=str(agent), target=target, batch=7)
-    runs.add_policy(store, policy)
+    Policies(store).add(policy)
     start = Starter(session, store)
-    paused = runs.run_policy(store, "look", start)
+    paused = Policies(store, start).run("look")
     assert (paused.policy.state, paused.policy.matched, paused.done) == ("paused", 12, 7)
-    runs.resume(store, "look")
-    ended = runs.run_policy(store, "look", start)
+    Policies(store).resume("look")
+    ended = Policies(store, start).run("look")
     assert (ended.policy.state, ended.done, ended.failed) == ("done", 12, ())
     assert {run.record().target for run in start.runs} == {target}
     with open_dataset(store, "a2d2") as opened:

@@ -14,9 +14,9 @@ import pytest
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.labels.stats import count_labels
-from podwright.data.policies import runs
-from podwright.data.policies.policies import Policy
+from podwright.data.labels.recount import count_labels
+from podwright.data.policies.folder import Policy
+from podwright.data.policies.policies import Policies
 from tests.fixtures.a2d2 import write_scenes
 from tests.fixtures.struck import as_nobody, kill_at
 from tests.paths import ROOT
@@ -34,14 +34,14 @@ CHILD = """
 import sys
 from pathlib import Path
 from podwright.data.query import bitmaps
-from podwright.data.labels import counting, stats
+from podwright.data.labels import counting, recount
 from podwright.data.catalog import scan, schema
 from podwright.data.tree import walk
 from podwright.data.catalog.store import Store
 
 {patch}
 if {stats}:
-    stats.count_labels(Store(Path(sys.argv[1])), "a2d2")
+    recount.count_labels(Store(Path(sys.argv[1])), "a2d2")
 else:
     scan.scan(Store(Path(sys.argv[1])), Path(sys.argv[2]), "a2d2")
 """
@@ -71,17 +71,17 @@ POLICY_STOPS = {
     "linked": "transfer._put = after(transfer._put)",
     "moved": "PolicyFolder.note = stop",
     "noted": "PolicyFolder.note = after(PolicyFolder.note)",
-    "scanned": "policy_runs.rescan = after(policy_runs.rescan)",
+    "scanned": "policies.rescan = after(policies.rescan)",
 }
 POLICY_CHILD = """
 import sys
 from pathlib import Path
-from podwright.data.policies import runs as policy_runs, transfer
-from podwright.data.policies.policies import PolicyFolder
+from podwright.data.policies import policies, transfer
+from podwright.data.policies.folder import PolicyFolder
 from podwright.data.catalog.store import Store
 
 {patch}
-policy_runs.run_policy(Store(Path(sys.argv[1])), "cold")
+policies.Policies(Store(Path(sys.argv[1]))).run("cold")
 """
 
 
@@ -92,11 +92,11 @@ def test_a_policy_that_is_killed_loses_nothing_and_goes_on(tmp_path: Path, place
     before = {path.name: path.read_bytes() for path in tree.rglob("*_label_*.png")}
     scan(store, tree, "a2d2")
     to = tmp_path / "cold"
-    runs.add_policy(store, Policy("cold", "a2d2", "kind=label", "move", str(to), batch=2))
+    Policies(store).add(Policy("cold", "a2d2", "kind=label", "move", str(to), batch=2))
     kill_at(POLICY_CHILD.format(patch=POLICY_STOPS[place]), store.home)
     there = {path.name: path.read_bytes() for path in [*tree.rglob("*_label_*.png"), *to.rglob("*.png")]}
     assert there == before
-    ended = runs.run_policy(store, "cold")
+    ended = Policies(store).run("cold")
     assert (ended.policy.state, ended.failed) == ("done", ())
     assert {path.name: path.read_bytes() for path in to.rglob("*") if path.is_file()} == before
     assert list(tree.rglob("*_label_*.png")) == []

@@ -11,8 +11,8 @@ import pytest
 from podwright import launch, spec
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
+from podwright.data.labels.recount import count_labels
 from podwright.data.labels.runs import LabelRun
-from podwright.data.labels.stats import count_labels
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from podwright.spec.problems import Refusal

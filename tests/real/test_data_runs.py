@@ -10,7 +10,7 @@ import pytest
 from podwright import launch, spec
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.labels.stats import count_labels
+from podwright.data.labels.recount import count_labels
 from podwright.data.selecting.links import runs_with
 from podwright.data.selecting.manifests import make_manifest
 from podwright.data.selecting.select import Choice, make_selection

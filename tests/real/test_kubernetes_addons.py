@@ -13,7 +13,7 @@ import pytest
 from podwright.bringup.apply import cluster_keys
 from podwright.bringup.apply.rolling import KubernetesDrain
 from podwright.bringup.plan.hosts import plan
-from podwright.bringup.plan.kubernetes import kubeadm, operators
+from podwright.bringup.plan.kubernetes import addons, kubeadm
 from podwright.bringup.plan.site import site_of
 from podwright.lab import processes
 from podwright.lab.kubernetes import KubernetesLab, binaries, image, registry
@@ -24,7 +24,15 @@ from tests.real.clients import Client, kubectl, pods, until
 from tests.real.labs import ON_KUBERNETES, aloud, kubernetes_lab
 
 pytestmark = [*ON_KUBERNETES, pytest.mark.slow, pytest.mark.nightly]
-IMAGES = {"mpi-operator": operators.MPI_IMAGE, "jobset": operators.JOBSET_IMAGE}
+
+
+def image_in(name: str) -> str:
+    """The image that a manifest names."""
+    (deployment,) = [item for item in addons.manifest(name) if item["kind"] == "Deployment"]
+    return str(deployment["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+IMAGES = {name: image_in(name) for name in ("mpi-operator", "jobset")}
 """The lab's programs, each in an image that has nothing else, under the name that the pod's objects have of it."""
 DEPLOYMENTS = {"mpi-operator": "mpi-operator", "jobset-controller-manager": "jobset-system"}
 HOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")

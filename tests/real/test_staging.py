@@ -16,6 +16,7 @@ import pytest
 from podwright import launch, spec
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
+from podwright.data.progress import Advance
 from podwright.data.selecting.copying import stage_to
 from podwright.data.selecting.pool import DataSample, SampleFile
 from podwright.data.selecting.selections import Selection, Split, freeze, load
@@ -131,10 +132,10 @@ def test_a_selection_is_copied_once_and_what_was_touched_again(
     select(session, server.address, files, sums=False)
     selection = load(Store(session.home.path), "far")
     folder = tmp_path / "copy"
-    shown: list[tuple[int, int]] = []
-    first = stage_to(selection, None, folder, lambda counts: shown.append((counts.bytes, counts.files)))
-    assert shown == sorted(shown)
-    assert shown[-1] == (first.bytes, FILES)
+    shown: list[Advance] = []
+    first = stage_to(selection, None, folder, shown.append)
+    assert [advance.done for advance in shown] == sorted(advance.done for advance in shown)
+    assert shown[-1] == Advance("staging", first.bytes, first.bytes, f"{FILES} of {FILES} files")
     assert (first.files, first.copied, first.reused, first.from_peers) == (FILES, FILES, 0, 0)
     assert server.sent_bytes == first.bytes
     assert {path.name: path.read_bytes() for path in folder.glob("*.png")} == {

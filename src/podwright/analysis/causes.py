@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import median
 
+from podwright.analysis.statistics import median as middle
 from podwright.analysis.traits import STEPS, SensorValue, Traits
 
 MIN_APART = 0.02
@@ -47,10 +48,7 @@ def step_times(a: Sequence[Traits], b: Sequence[Traits]) -> list[StepTime]:
 
 
 def _middle(side: Sequence[Traits], name: str) -> float | None:
-    values = [traits.steps[name] for traits in side if name in traits.steps]
-    if not values:
-        return None
-    return median(values)
+    return middle([traits.steps[name] for traits in side if name in traits.steps])
 
 
 def causes_of(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
@@ -58,17 +56,15 @@ def causes_of(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
     return [*_of_steps(a, b), *_of_sensors(a, b), *_of_settings(a, b)]
 
 
-def _of_steps(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
-    """Return the parts of the steps that explain at least a tenth of what all of them differ by."""
+def _of_steps(a: Sequence[Traits], b: Sequence[Traits]) -> Iterator[Cause]:
+    """Yield the parts of the steps that explain at least a tenth of what all of them differ by."""
     apart = {step: step.apart_s for step in step_times(a, b)}
-    known = {step: seconds for step, seconds in apart.items() if seconds}
-    whole = sum(abs(seconds) for seconds in known.values())
-    causes = []
-    for step, seconds in sorted(known.items(), key=lambda item: -abs(item[1])):
-        if abs(seconds) >= 0.1 * whole:
-            text = f"{step.name} {seconds:+.2f} s, {abs(seconds) / whole:.0%} of what the steps differ by"
-            causes.append(Cause("step", step.name, step.a, step.b, text))
-    return causes
+    reported = {step: seconds for step, seconds in apart.items() if seconds}
+    total = sum(abs(seconds) for seconds in reported.values())
+    for step, seconds in sorted(reported.items(), key=lambda item: -abs(item[1])):
+        if abs(seconds) >= 0.1 * total:
+            text = f"{step.name} {seconds:+.2f} s, {abs(seconds) / total:.0%} of what the steps differ by"
+            yield Cause("step", step.name, step.a, step.b, text)
 
 
 def _of_sensors(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
@@ -77,7 +73,7 @@ def _of_sensors(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
         left = [traits.measured[name] for traits in a if name in traits.measured]
         right = [traits.measured[name] for traits in b if name in traits.measured]
         if left and right and not _overlap(left, right):
-            low, high = _mid(left), _mid(right)
+            low, high = middle_of(left), middle_of(right)
             share = abs(high.value - low.value) / max(abs(high.value), abs(low.value))
             if share >= MIN_APART:
                 text = f"{name} {low.text} and {high.text}"
@@ -95,18 +91,17 @@ def _overlap(left: Sequence[SensorValue], right: Sequence[SensorValue]) -> bool:
     return max(lows) >= min(highs) and max(highs) >= min(lows)
 
 
-def _mid(readings: Sequence[SensorValue]) -> SensorValue:
+def middle_of(readings: Sequence[SensorValue]) -> SensorValue:
+    """Return the median of what a sensor gave in several runs."""
     return SensorValue(median(reading.value for reading in readings), readings[0].unit)
 
 
-def _of_settings(a: Sequence[Traits], b: Sequence[Traits]) -> list[Cause]:
-    causes = []
+def _of_settings(a: Sequence[Traits], b: Sequence[Traits]) -> Iterator[Cause]:
     for name in _names(traits.settings for traits in (*a, *b)):
         left, right = _values(a, name), _values(b, name)
         if left != right:
             text = f"{name} {_short(left)} and {_short(right)}"
-            causes.append(Cause("setting", name, left, right, text))
-    return causes
+            yield Cause("setting", name, left, right, text)
 
 
 def _values(side: Sequence[Traits], name: str) -> str | None:

@@ -1,8 +1,9 @@
 """Quality by class: IoU and what was taken for what. Pure."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import compress
 
 from podwright.analysis.data import Confusion, ReportData
 from podwright.theme import words
@@ -17,10 +18,10 @@ class ClassBar:
     name: str
     iou: float
     shown: str
-    swatch: str
-    pixels: str
-    recall: str
-    precision: str
+    swatch: str = ""
+    pixels: str = words.NONE
+    recall: str = words.NONE
+    precision: str = words.NONE
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,8 @@ def class_bars(data: ReportData) -> tuple[list[ClassBar], list[str]]:
 
 def _class_bar(name: str, iou: float, confusion: Confusion | None) -> ClassBar:
     if confusion is None or name not in confusion.classes:
-        return ClassBar(name, iou, words.score(iou), "", words.NONE, words.NONE, words.NONE)
-    at = confusion.classes.index(name)
-    right = confusion.matrix[at][at]
-    truth = sum(confusion.matrix[at])
-    predicted = sum(row[at] for row in confusion.matrix)
+        return ClassBar(name, iou, words.score(iou))
+    right, truth, predicted = confusion.counts(confusion.classes.index(name))
     return ClassBar(
         name,
         iou,
@@ -95,45 +93,33 @@ def _share(part: int, whole: int) -> float | None:
 
 def _iou(confusion: Confusion) -> dict[str, float | None]:
     iou: dict[str, float | None] = {}
-    for at, name in enumerate(confusion.classes):
-        right = confusion.matrix[at][at]
-        union = sum(confusion.matrix[at]) + sum(row[at] for row in confusion.matrix) - right
-        iou[name] = _share(right, union)
+    for index, name in enumerate(confusion.classes):
+        right, truth, predicted = confusion.counts(index)
+        iou[name] = _share(right, truth + predicted - right)
     return iou
 
 
 def in_use(confusion: Confusion) -> Confusion:
     """Return the matrix without classes that were neither there nor ever predicted."""
-    columns = list(zip(*confusion.matrix, strict=True))
-    kept = [i for i, row in enumerate(confusion.matrix) if any(row) or any(columns[i])]
-    names = tuple(confusion.classes[i] for i in kept)
-    matrix = tuple(_picked(confusion.matrix[i], kept) for i in kept)
+    is_used = [any(confusion.counts(index)) for index in range(len(confusion.classes))]
+    names = tuple(compress(confusion.classes, is_used))
+    matrix = tuple(tuple(compress(row, is_used)) for row in compress(confusion.matrix, is_used))
     return Confusion(names, matrix, {name: color for name, color in confusion.colors.items() if name in names})
 
 
-def _picked(row: Sequence[int], places: Sequence[int]) -> tuple[int, ...]:
-    return tuple(row[place] for place in places)
-
-
-def matrix_rows(confusion: Confusion) -> list[MatrixRow]:
-    """Return the classes that were there, with every cell's share of its row, which is what is shaded."""
-    rows = []
+def matrix_rows(confusion: Confusion) -> Iterator[MatrixRow]:
+    """Yield the classes that were there, with every cell's share of its row, which is what is shaded."""
     for name, counts in zip(confusion.classes, confusion.matrix, strict=True):
         if sum(counts):
-            cells = tuple(_cell(confusion, name, at, counts) for at in range(len(counts)))
-            rows.append(MatrixRow(name, sum(counts), cells))
-    return rows
+            cells = tuple(_cell(confusion, name, index, counts) for index in range(len(counts)))
+            yield MatrixRow(name, sum(counts), cells)
 
 
-def _cell(confusion: Confusion, truth: str, at: int, counts: tuple[int, ...]) -> ConfusionCell:
-    share = counts[at] / sum(counts)
-    taken = confusion.classes[at]
-    what = f"{truth}, taken for {taken}"
-    if taken == truth:
-        what = f"{truth}, rightly named"
-    return ConfusionCell(
-        counts[at], share, f"{what}: {words.number(counts[at])} pixels, {words.percent(share, 1)} of {truth}"
-    )
+def _cell(confusion: Confusion, truth: str, index: int, counts: tuple[int, ...]) -> ConfusionCell:
+    count, share, taken = counts[index], counts[index] / sum(counts), confusion.classes[index]
+    what = "rightly named" if taken == truth else f"taken for {taken}"
+    title = f"{truth}, {what}: {words.number(count)} pixels, {words.percent(share, 1)} of {truth}"
+    return ConfusionCell(count, share, title)
 
 
 def most_mixed(confusion: Confusion) -> list[Mixed]:

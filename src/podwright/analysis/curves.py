@@ -3,56 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from podwright.analysis.data import ReportData
+from podwright.analysis.data import QualityGoal, ReportData
 from podwright.analysis.ranks import Span
 from podwright.analysis.reported import CurvePoint
-from podwright.pilot.protocol import goal_reached
 from podwright.theme import words
 
 _POINTS, _MIN_POINTS = 2_000, 100
 _CHART_POINTS = 20_000
 """Of all lines of a chart together: a sweep of many points has that many lines."""
-
-
-@dataclass(frozen=True)
-class QualityGoal:
-    """The quality that was asked for."""
-
-    metric: str
-    bound: float
-    at_least: bool
-
-    def reached_by(self, value: float) -> bool:
-        """Return whether a value is good enough."""
-        name = "at_least" if self.at_least else "at_most"
-        return goal_reached({name: self.bound}, value)
-
-    def is_better(self, value: float, other: float) -> bool:
-        """Return whether a value is closer to what was asked for, or further beyond it, than another."""
-        if self.at_least:
-            return value > other
-        return value < other
-
-    def best_of(self, points: Sequence[CurvePoint]) -> CurvePoint:
-        """Return the best of some points, the earliest of equal ones."""
-        if self.at_least:
-            return max(points, key=_value)
-        return min(points, key=_value)
-
-    def show(self, value: float | None) -> str:
-        """Return a value as briefly as the bound, with more figures where it would else read as the bound."""
-        text = words.score(value)
-        if value != self.bound and text == words.score(self.bound):
-            return words.number(value, 4)
-        return text
-
-    @property
-    def text(self) -> str:
-        """Return `at least 0.65`."""
-        side = "least" if self.at_least else "most"
-        return f"at {side} {words.score(self.bound)}"
 
 
 @dataclass(frozen=True)
@@ -69,22 +30,9 @@ class Curve:
         return words.metric_name(self.name)
 
 
-def goal_of(data: ReportData) -> QualityGoal | None:
-    """Return the goal in what was asked, if there is one."""
-    goal, workload = data.record.get("goal"), data.asked.get("workload")
-    if not goal and isinstance(workload, Mapping):
-        goal = workload.get("goal")
-    if not isinstance(goal, Mapping) or not isinstance(goal.get("metric"), str):
-        return None
-    for name, at_least in (("at_least", True), ("at_most", False)):
-        if isinstance(goal.get(name), int | float):
-            return QualityGoal(goal["metric"], float(goal[name]), at_least)
-    return None
-
-
 def curves_of(data: ReportData) -> list[Curve]:
     """Return loss first, then the goal's metric, then the rest by name; a value told once is a figure, not a curve."""
-    goal, points = goal_of(data), data.told.curves
+    goal, points = data.goal, data.told.curves
     goals = {goal.metric: goal} if goal else {}
     names = sorted(points, key=lambda name: (name != "loss", name not in goals, "loss" not in name, name))
     curves = [Curve(name, points[name], goals.get(name)) for name in names]
@@ -99,19 +47,22 @@ def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     return list(kept.values())
 
 
-def curve_json(curve: Curve, span: Span, label: str = "", line: int = 0, limit: int = _POINTS) -> dict[str, Any]:
+def _line(curve: Curve, span: Span, label: str, line: int, limit: int) -> dict[str, Any]:
     """Return a curve as the page's script reads it; `line` picks its colour."""
     points = thin(curve.points, limit)
-    steps: list[float | None] | None = [p.step for p in points]
-    if steps and None in steps:
-        steps = None
+    steps = [p.step for p in points]
     return {
-        "label": label or curve.title,
+        "label": label,
         "line": line,
         "time": [round(span.at(p.t), 2) for p in points],
-        "step": steps,
+        "step": None if None in steps else steps,
         "values": [float(f"{p.value:.5g}") for p in points],
     }
+
+
+def curve_of(data: ReportData, name: str) -> Curve | None:
+    """Return the curve of this name, if there is one."""
+    return next((curve for curve in curves_of(data) if curve.name == name), None)
 
 
 def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequence[str]) -> dict[str, Any]:
@@ -119,10 +70,10 @@ def overlaid(name: str, runs: Sequence[tuple[ReportData, Span]], labels: Sequenc
     chart: dict[str, Any] = {"key": name, "title": words.metric_name(name), "goal": None, "goalText": "", "lines": []}
     limit = min(_POINTS, max(_MIN_POINTS, _CHART_POINTS // max(len(runs), 1)))
     for i, (data, span) in enumerate(runs):
-        curve = next((curve for curve in curves_of(data) if curve.name == name), None)
+        curve = curve_of(data, name)
         if curve is None:
             continue
-        chart["lines"].append(curve_json(curve, span, labels[i], i, limit))
+        chart["lines"].append(_line(curve, span, labels[i], i, limit))
         if curve.goal and chart["goal"] is None:
             chart |= {"goal": curve.goal.bound, "goalText": f"goal {curve.goal.text}"}
     return chart
@@ -137,13 +88,9 @@ def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
         # In a flat stretch the least point is the greatest too: by identity it is kept once.
-        ends = {id(p): p for p in (min(stretch, key=_value), max(stretch, key=_value))}
+        ends = {id(p): p for p in (min(stretch, key=attrgetter("value")), max(stretch, key=attrgetter("value")))}
         kept += sorted(ends.values(), key=lambda p: p.t)
     return kept
-
-
-def _value(point: CurvePoint) -> float:
-    return point.value
 
 
 def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, str]]:

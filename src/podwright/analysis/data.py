@@ -1,14 +1,18 @@
-"""What a report is made of, as plain data, so that a page can be made without a run."""
+"""What a report is made of, as plain data, so that a page can be made without a run. Pure."""
+
+from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from podwright.analysis.profile import StepsProfile
-from podwright.analysis.reported import Told
-from podwright.runs import FINAL
+from podwright.analysis.reported import CurvePoint, Told
+from podwright.pilot.protocol import goal_reached
+from podwright.runs import Asked, Record
 from podwright.runs.events import Event
+from podwright.theme import words
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -17,8 +21,8 @@ Kind = TypeVar("Kind", bound=Event)
 class Track:
     """One metric of one node over time."""
 
-    t: "array[float]" = field(default_factory=lambda: array("d"))
-    v: "array[float]" = field(default_factory=lambda: array("d"))
+    t: array[float] = field(default_factory=lambda: array("d"))
+    v: array[float] = field(default_factory=lambda: array("d"))
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,10 @@ class Confusion:
     classes: tuple[str, ...]
     matrix: tuple[tuple[int, ...], ...]
     colors: Mapping[str, str]
+
+    def counts(self, index: int) -> tuple[int, int, int]:
+        """Return how many pixels of a class were rightly named, were there, and were predicted."""
+        return self.matrix[index][index], sum(self.matrix[index]), sum(row[index] for row in self.matrix)
 
 
 @dataclass(frozen=True)
@@ -68,11 +76,45 @@ class TextFile:
 
 
 @dataclass(frozen=True)
-class ReportData:
-    """Everything one run's page shows; `record` has the keys of `podwright show --json`, `asked` those of run.json."""
+class QualityGoal:
+    """The quality that was asked for."""
 
-    record: Mapping[str, Any]
-    asked: Mapping[str, Any]
+    metric: str
+    bound: float
+    at_least: bool
+
+    def reached_by(self, value: float) -> bool:
+        """Return whether a value is good enough."""
+        return goal_reached({"at_least" if self.at_least else "at_most": self.bound}, value)
+
+    def is_better(self, value: float, other: float) -> bool:
+        """Return whether a value is closer to what was asked for, or further beyond it, than another."""
+        return value > other if self.at_least else value < other
+
+    def best_of(self, points: Sequence[CurvePoint]) -> CurvePoint:
+        """Return the best of some points, the earliest of equal ones."""
+        return (max if self.at_least else min)(points, key=lambda point: point.value)
+
+    def show(self, value: float | None) -> str:
+        """Return a value as briefly as the bound, with more figures where it would else read as the bound."""
+        text = words.score(value)
+        if value != self.bound and text == words.score(self.bound):
+            return words.number(value, 4)
+        return text
+
+    @property
+    def text(self) -> str:
+        """Return `at least 0.65`."""
+        side = "least" if self.at_least else "most"
+        return f"at {side} {words.score(self.bound)}"
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything one run's page shows."""
+
+    record: Record
+    asked: Asked
     read_at: float
     events: tuple[Event, ...] = ()
     readings: Mapping[tuple[int, str], Track] = field(default_factory=dict)
@@ -87,25 +129,18 @@ class ReportData:
     unread: tuple[str, ...] = ()
 
     @property
-    def state(self) -> str:
-        """Return the run's state, `pending` when the record does not say."""
-        return str(self.record.get("state") or "pending")
+    def matrix(self) -> Mapping[str, Any]:
+        """Return what was varied, of a point."""
+        return self.record.matrix or {}
 
     @property
-    def final(self) -> bool:
-        """Return whether nothing more will happen to this run."""
-        return self.state in FINAL
-
-    @property
-    def workload(self) -> Mapping[str, Any]:
-        """Return the workload that was asked for, empty where it is not known."""
-        workload = self.asked.get("workload")
-        return workload if isinstance(workload, Mapping) else {}
-
-    def mapping(self, name: str) -> Mapping[str, Any]:
-        """Return a mapping of the record, empty where it has none: other versions may have written something else."""
-        value = self.record.get(name)
-        return value if isinstance(value, Mapping) else {}
+    def goal(self) -> QualityGoal | None:
+        """Return the quality that was asked for, if there was one."""
+        goal = self.record.goal or self.asked.goal or {}
+        for name in ("at_least", "at_most"):
+            if goal.get(name) is not None:
+                return QualityGoal(goal["metric"], float(goal[name]), name == "at_least")
+        return None
 
     def of(self, *kinds: type[Kind]) -> list[Kind]:
         """Return the events of these kinds, in the order of time."""

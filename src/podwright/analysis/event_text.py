@@ -9,19 +9,12 @@ from podwright.runs.events import (
     AttemptStarted,
     CheckpointSeen,
     DeviceSeen,
-    EngineEnded,
     Event,
     Fenced,
     FilesKept,
-    GoalReached,
-    NodeEnded,
     RankFailed,
     RankHung,
-    RdmaFacts,
     Recognised,
-    ResultTold,
-    Retry,
-    RunEnded,
     Staged,
     StagingProgress,
     Thinned,
@@ -142,27 +135,10 @@ def _checkpoint(event: CheckpointSeen) -> str:
     return f"{event.name}, {words.quantity(event.size_bytes, 'bytes')}"
 
 
-def _goal(event: GoalReached) -> str:
-    # The event's own time is counted from the start of its attempt: the row has that of the run's clock.
-    return f"{words.metric_name(str(event.metric))} {words.number(event.value)}"
-
-
-def _result(event: ResultTold) -> str:
-    return ", ".join(f"{name} {words.number(value, 4)}" for name, value in event.values.items())
-
-
 def _thinned(event: Thinned) -> str:
     if event.text:
         return event.text
     return f"{event.what} kept every {words.number(event.to_s)} s instead of {words.number(event.from_s)} s"
-
-
-def _retry(event: Retry) -> str:
-    return _because(f"attempt {event.attempt} next", event.why)
-
-
-def _end(event: RunEnded | EngineEnded) -> str:
-    return _because(event.state, event.reason)
 
 
 def _fenced(event: Fenced) -> str:
@@ -170,19 +146,11 @@ def _fenced(event: Fenced) -> str:
     return f"a newer attempt {epoch} of job {event.job} holds the lease"
 
 
-def _rdma(event: RdmaFacts) -> str:
-    return f"memlock_bytes {event.memlock_bytes}, capabilities {list(event.capabilities)}"
-
-
 def _kept(event: FilesKept) -> str:
     parts = [f"{event.files or 0} files, {words.quantity(event.size_bytes or 0.0, 'bytes')}, as results/workdir"]
     if event.left_count:
         parts.append(f"{event.left_count} left out")
     return ", ".join(parts)
-
-
-def _node_end(event: NodeEnded) -> str:
-    return f"node {event.at_node}, restart {event.restart}, code {event.code}, signal {event.signal}"
 
 
 def _plain(event: Event) -> str:
@@ -198,7 +166,8 @@ def versions_text(versions: Mapping[str, Any]) -> str:
 
 
 def _recognised(event: Recognised) -> str:
-    return ", ".join(f"{row.get('name')} (by a {row.get('how')})" for row in event.names)
+    names = ", ".join(f"{row.get('name')} (by a {row.get('how')})" for row in event.names)
+    return f"read from the output of rank {event.rank}: {names}"
 
 
 _TEXT: Mapping[str, Callable[[Any], str]] = {
@@ -209,16 +178,17 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "go": _go,
     "ready": lambda event: f"all {event.world_size} ranks were seen",
     "rank": lambda event: f"rank {event.rank} started, pid {event.pid}",
-    "result": _result,
-    "recognised": lambda event: f"read from the output of rank {event.rank}: {_recognised(event)}",
+    "result": lambda event: ", ".join(f"{name} {words.number(value, 4)}" for name, value in event.values.items()),
+    "recognised": _recognised,
     "event_files": lambda event: f"read from event files of TensorBoard: {', '.join(event.values)}",
-    "goal": _goal,
+    # The event's own time is counted from the start of its attempt: the row has that of the run's clock.
+    "goal": lambda event: f"{words.metric_name(str(event.metric))} {words.number(event.value)}",
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
     "hang": hang,
     "software": lambda event: f"ranks start with {versions_text(vars(event))}",
     "stack": lambda event: f"rank {event.rank} was ended where it was: {' / '.join(event.lines[:3])}",
-    "retry": _retry,
+    "retry": lambda event: _because(f"attempt {event.attempt} next", event.why),
     "seen": seen,
     "sensor": lambda event: f"{event.name} cannot be read: {event.error}",
     "signal": lambda event: f"{event.name} received",
@@ -226,9 +196,11 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "alone": lambda event: f"ranks ended: {event.why}",
     "given_back": lambda event: f"given back: {event.why}",
     "requeued": lambda event: f"stopped, and to be started again: {event.why}",
-    "rdma": _rdma,
+    "rdma": lambda event: f"memlock_bytes {event.memlock_bytes}, capabilities {list(event.capabilities)}",
     "thinned": _thinned,
     "workdir": _kept,
-    "end": _end,
-    "node_end": _node_end,
+    "end": lambda event: _because(event.state, event.reason),
+    "node_end": lambda event: (
+        f"node {event.at_node}, restart {event.restart}, code {event.code}, signal {event.signal}"
+    ),
 }

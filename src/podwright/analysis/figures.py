@@ -1,11 +1,11 @@
 """Figures that a run has one of each: how each is read and shown. Pure."""
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from podwright.analysis.ranks import Story
+from podwright.analysis.statistics import as_number
 from podwright.theme import words
 
 Read = Callable[[Story], float | None]
@@ -40,25 +40,16 @@ def less_is_better(name: str) -> bool | None:
 
 def field(name: str) -> Read:
     """Return the reader of a figure of the record itself."""
+    return lambda story: as_number(getattr(story.data.record, name))
 
-    def read(story: Story) -> float | None:
-        return as_number(story.data.record.get(name))
 
-    return read
+TIME_TO_TRAIN = RunFigure("time to train", field("time_to_train_s"), words.duration, less_is_better=True)
+DURATION = RunFigure("duration", field("duration_s"), words.duration, less_is_better=True)
 
 
 def result(name: str) -> Read:
     """Return the reader of a value that the program told, as it was last."""
-
-    def read(story: Story) -> float | None:
-        return as_number(story.data.mapping("results").get(name))
-
-    return read
-
-
-def results_of(story: Story) -> list[str]:
-    """Return the names of what the program told."""
-    return [str(name) for name in story.data.mapping("results")]
+    return lambda story: as_number(story.data.record.results.get(name))
 
 
 def four(value: float | None) -> str:
@@ -68,18 +59,11 @@ def four(value: float | None) -> str:
 
 def cost_figure(stories: Sequence[Story]) -> RunFigure:
     """Return the figure of what each run cost, named with the currency."""
-    costs = [story.data.record.get("cost") for story in stories]
-    currencies = {str(cost.get("currency")) for cost in costs if isinstance(cost, Mapping)}
+    currencies = {str(story.data.record.cost.get("currency")) for story in stories if story.data.record.cost}
     name = f"cost, {' or '.join(sorted(currencies))}".removesuffix(", ")
-    return RunFigure(name, _amount, words.number, less_is_better=True)
+    return RunFigure(name, amount, words.number, less_is_better=True)
 
 
-def _amount(story: Story) -> float | None:
-    return as_number(story.data.mapping("cost").get("amount"))
-
-
-def as_number(value: object) -> float | None:
-    """Return a value as a figure; what a training that diverged told last is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+def amount(story: Story) -> float | None:
+    """Return what the run cost; None where that is not known."""
+    return as_number((story.data.record.cost or {}).get("amount"))

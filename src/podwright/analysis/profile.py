@@ -1,9 +1,15 @@
-"""The profile of a few steps that a program left in its results, as a report shows it. Pure."""
+"""The profile of a few steps that a program left in its results: its own words, so anything may be in them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from podwright.analysis.statistics import as_number
+
+_MAX_ROWS = 15
+_MAX_NAME = 160
 
 
 @dataclass(frozen=True)
@@ -48,3 +54,43 @@ class StepsProfile:
         if seconds is None:
             return None
         return min(1.0, seconds / self.wall_s)
+
+
+def profile_of(document: Mapping[str, Any]) -> StepsProfile:
+    """Return the profile that a document holds; a ValueError says what is wrong with it."""
+    steps, wall_s, busy_s = (as_number(document.get(name)) for name in ("steps", "wall_s", "busy_s"))
+    if not steps or not wall_s or busy_s is None or min(steps, wall_s) <= 0:
+        raise ValueError("steps, wall_s and busy_s are no numbers above zero")
+    rows = [(row, as_number(row.get("seconds"))) for row in _rows(document.get("operations"))]
+    operations = [
+        Operation(_name(row.get("name")), seconds, int(as_number(row.get("calls")) or 0))
+        for row, seconds in rows
+        if seconds is not None
+    ]
+    idle = [(row, as_number(row.get("seconds"))) for row in _rows(document.get("gaps"))]
+    gaps = [IdleGap(seconds, _name(row.get("after")), _name(row.get("before"))) for row, seconds in idle if seconds]
+    return StepsProfile(
+        steps=int(steps),
+        wall_s=wall_s,
+        device=_name(document.get("device")),
+        busy_s=busy_s,
+        operations=tuple(operations),
+        gaps=tuple(gaps),
+        parts=_parts(document.get("parts")),
+    )
+
+
+def _parts(value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {}
+    numbers = {str(name): as_number(seconds) for name, seconds in value.items()}
+    return {name: seconds for name, seconds in numbers.items() if seconds is not None}
+
+
+def _rows(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        yield from (row for row in value[:_MAX_ROWS] if isinstance(row, Mapping))
+
+
+def _name(value: object) -> str:
+    return str(value or "")[:_MAX_NAME]

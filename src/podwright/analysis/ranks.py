@@ -80,14 +80,14 @@ class Attempt:
 
 def span_of(data: ReportData) -> Span:
     """Return the page's time axis: what pilots wrote. Waiting in a queue before the first of them is not on it."""
-    began = clock_of(data).began or words.unix(data.record.get("started_at"))
+    began = clock_of(data).began or data.record.started_at
     times = [event.time for event in data.of(PilotEvent)]
     for track in data.readings.values():
         times += [*track.t[:1], *track.t[-1:]]
     for points in data.told.curves.values():
         times += [point.t for point in (*points[:1], *points[-1:])]
     if not times:
-        known = began or words.unix(data.record.get("created_at")) or data.read_at
+        known = began or data.record.created_at or data.read_at
         return Span(known, known, known)
     return Span(min(times), max(times), began or min(times))
 
@@ -102,7 +102,7 @@ def clock_of(data: ReportData) -> TrainingClock:
 
 def hosts_by_node(data: ReportData) -> dict[int, str]:
     """Return the host of every node that was heard of; the latest word counts."""
-    hosts = dict(enumerate(_texts(data.record.get("hosts"))))
+    hosts = dict(enumerate(data.record.hosts))
     for go in data.of(AttemptStarted):
         hosts |= dict(enumerate(go.hosts))
     for pilot in data.of(PilotStarted):
@@ -110,12 +110,6 @@ def hosts_by_node(data: ReportData) -> dict[int, str]:
     for node, _ in data.readings:
         hosts.setdefault(node, "")
     return dict(sorted(hosts.items()))
-
-
-def _texts(value: object) -> list[str]:
-    if not isinstance(value, list | tuple):
-        return []
-    return [str(item) for item in value]
 
 
 def attempts_of(data: ReportData, span: Span) -> list[Attempt]:
@@ -212,7 +206,7 @@ class Story:
     @property
     def is_one_local_node(self) -> bool:
         """Return whether the run is one node on the machine it was started from, among whatever else runs there."""
-        return self.data.asked.get("engine") == "local" and len(self.hosts) == 1
+        return self.data.asked.engine == "local" and len(self.hosts) == 1
 
     def name(self, node: int | None) -> str:
         """Return what a node is called."""

@@ -86,37 +86,10 @@ def _ends(points: list[CurvePoint]) -> list[CurvePoint]:
     """Return the least and the greatest of some points, as they came."""
     if len(points) < 3:
         return points
-    places = range(len(points))
-    low = min(places, key=lambda place: points[place].value)
-    high = max(places, key=lambda place: points[place].value)
-    return [points[place] for place in sorted({low, high})]
-
-
-class _Sum:
-    """What values add up to so far."""
-
-    def __init__(self) -> None:
-        self._tracks: dict[str, tuple[int, ToldTrack]] = {}
-        self._progress: dict[str, tuple[float, float]] = {}
-
-    def take(self, value: ToldValue) -> None:
-        name = value.name
-        if name in PROGRESS:
-            before = self._progress.get(name)
-            if before is None or value.t >= before[0]:
-                self._progress[name] = (value.t, value.value)
-        if name in NO_CURVE or name.startswith("iou."):
-            return
-        known = self._tracks.get(name)
-        if known is None or value.rank < known[0]:
-            known = self._tracks[name] = (value.rank, ToldTrack())
-        rank, track = known
-        if value.rank == rank:
-            track.add(CurvePoint(value.t, value.step, value.value))
-
-    def told(self) -> Told:
-        curves = {name: track.points() for name, (_, track) in self._tracks.items()}
-        return Told(curves, {name: value for name, (_, value) in self._progress.items()})
+    indices = range(len(points))
+    low = min(indices, key=lambda index: points[index].value)
+    high = max(indices, key=lambda index: points[index].value)
+    return [points[index] for index in sorted({low, high})]
 
 
 def summed_up(values: Iterable[ToldValue]) -> Told:
@@ -124,7 +97,20 @@ def summed_up(values: Iterable[ToldValue]) -> Told:
 
     When several ranks tell the same value the lowest rank's is drawn: ranks of one training tell the same story.
     """
-    total = _Sum()
+    tracks: dict[str, tuple[int, ToldTrack]] = {}
+    progress: dict[str, tuple[float, float]] = {}
     for value in values:
-        total.take(value)
-    return total.told()
+        name = value.name
+        if name in PROGRESS:
+            before = progress.get(name)
+            if before is None or value.t >= before[0]:
+                progress[name] = (value.t, value.value)
+        if name in NO_CURVE or name.startswith("iou."):
+            continue
+        if name not in tracks or value.rank < tracks[name][0]:
+            tracks[name] = (value.rank, ToldTrack())
+        rank, track = tracks[name]
+        if value.rank == rank:
+            track.add(CurvePoint(value.t, value.step, value.value))
+    curves = {name: track.points() for name, (_, track) in tracks.items()}
+    return Told(curves, {name: value for name, (_, value) in progress.items()})

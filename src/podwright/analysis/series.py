@@ -123,15 +123,11 @@ def _folded(track: Track, grid: Grid) -> Values:
 
 def band(lines: Sequence[Values]) -> Band:
     """Return the median and the 5th and 95th percentile of all lines, slot by slot."""
-    middle: Values = []
-    low: Values = []
-    high: Values = []
+    shares: list[tuple[float | None, ...]] = []
     for slot in zip(*lines, strict=True):
         ordered = sorted(value for value in slot if value is not None)
-        middle.append(quantile(ordered, 0.5))
-        low.append(quantile(ordered, 0.05))
-        high.append(quantile(ordered, 0.95))
-    return Band(middle, low, high)
+        shares.append(tuple(quantile(ordered, share) for share in (0.5, 0.05, 0.95)))
+    return Band(*map(list, zip(*shares, strict=True)))
 
 
 def outliers(lines: Sequence[Values], middle: Values, most: int = 4) -> list[int]:

@@ -1,1 +1,56 @@
-"""Bring-up: what a pod becomes, as files per host. Pure: a pod and facts of the site in, text out."""
+"""Bring-up: from hosts with an operating system to a pod that runs workloads, and whether they still are as planned.
+
+`Bringup` is the door: `podwright.bringup_of(pod)` makes one with the parts of the user's home. Names are imported when
+they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.spec.exports import exported_by
+
+if TYPE_CHECKING:
+    from podwright.bringup.apply.boot_progress import NodesResult
+    from podwright.bringup.apply.controllers import MachinesResult, PodMachines, PowerChange
+    from podwright.bringup.apply.drift import HostChanges, HostStatus, PlanResult, StatusResult
+    from podwright.bringup.apply.playbook import ApplyProgress
+    from podwright.bringup.apply.validate import ValidationResult
+    from podwright.bringup.apply.vault import vault_of
+    from podwright.bringup.bringup import Bringup, BringupParts, DownResult, PodRegistry, UpResult
+    from podwright.bringup.progress import BringupProgress, OnProgress
+
+__all__ = [
+    "ApplyProgress",
+    "Bringup",
+    "BringupParts",
+    "BringupProgress",
+    "DownResult",
+    "HostChanges",
+    "HostStatus",
+    "MachinesResult",
+    "NodesResult",
+    "OnProgress",
+    "PlanResult",
+    "PodMachines",
+    "PodRegistry",
+    "PowerChange",
+    "StatusResult",
+    "UpResult",
+    "ValidationResult",
+    "vault_of",
+]
+
+__getattr__ = exported_by(
+    __name__,
+    {
+        "apply.boot_progress": "NodesResult",
+        "apply.controllers": "MachinesResult PodMachines PowerChange",
+        "apply.drift": "HostChanges HostStatus PlanResult StatusResult",
+        "apply.playbook": "ApplyProgress",
+        "apply.validate": "ValidationResult",
+        "apply.vault": "vault_of",
+        "bringup": "Bringup BringupParts DownResult PodRegistry UpResult",
+        "progress": "BringupProgress OnProgress",
+    },
+)

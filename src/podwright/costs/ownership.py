@@ -43,6 +43,10 @@ class Price:
     currency: str
     origin: str
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `waste` has it."""
+        return {"gpu_hour": self.per_gpu_hour, "currency": self.currency, "origin": self.origin}
+
 
 @dataclass(frozen=True)
 class CostItem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,18 +60,13 @@ def levers(pod: Pod, bill: Sequence[Item]) -> list[Lever]:
 def _moved(pod: Pod, bill: Sequence[Item], name: str, value: float) -> PodCosts:
     limits = {"utilization": min(value, 1.0), "pue": max(value, 1.0)}
     costs = pod.costs.model_copy(update={name: limits.get(name, value)})
-    return costs_of_bill(pod.model_copy(update={"costs": costs}), _bill(pod, bill, name, value))
+    return costs_of_bill(pod.model_copy(update={"costs": costs}), list(_bill(pod, bill, name, value)))
 
 
-def _bill(pod: Pod, bill: Sequence[Item], name: str, value: float) -> list[Item]:
-    """Return the bill with another price of nodes or switches where it came from the pod's file."""
+def _bill(pod: Pod, bill: Sequence[Item], name: str, value: float) -> Iterator[Item]:
+    """Yield the bill with another price of nodes or switches where it came from the pod's file."""
     old = {"node_price": pod.costs.node_price, "switch_price": pod.costs.switch_price}.get(name)
-    rows = []
     for item in bill:
         kind = "node_price" if item.kind == "node" else "switch_price"
         is_meant = kind == name and (item.kind == "node" or "switch" in item.kind)
-        price = item.price
-        if is_meant and price == old:
-            price = value
-        rows.append(replace(item, price=price))
-    return rows
+        yield replace(item, price=value) if is_meant and item.price == old else item

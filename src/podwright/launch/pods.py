@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,9 +52,29 @@ def add(home: Home, path: Path) -> Pod:
     from podwright.spec import load_pod
 
     pod = load_pod(path)
-    folder(home).mkdir(mode=0o700, exist_ok=True)
-    write_whole(folder(home) / f"{pod.name}.yaml", pod.source)
+    HomePods(home).save(pod.name, pod.source)
     return pod
+
+
+@dataclass(frozen=True)
+class HomePods:
+    """The pods of a home, as a bring-up asks for them and makes them known."""
+
+    home: Home
+
+    def access(self, name: str) -> Pod | None:
+        """Return the pod of a lab of this name, else the one that is known under it."""
+        from podwright.spec import load_pod
+
+        for path in (self.home.path / "labs" / name / "pod.yaml", folder(self.home) / f"{name}.yaml"):
+            if path.exists():
+                return load_pod(path)
+        return None
+
+    def save(self, name: str, source: bytes) -> None:
+        """Make a pod known under its name."""
+        folder(self.home).mkdir(mode=0o700, exist_ok=True)
+        write_whole(folder(self.home) / f"{name}.yaml", source)
 
 
 def forget(home: Home, name: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from podwright.analysis.figures import as_number
+from podwright.analysis.statistics import as_number
 
 MIN_RUNS = 3
 """Of fewer, nothing is left when the best and the worst are dropped."""
@@ -94,8 +94,8 @@ def score_run(entries: Iterable[LogEntry]) -> ScoredRun:
     by_key: dict[str, list[LogEntry]] = {}
     for entry in listed:
         by_key.setdefault(entry.key, []).append(entry)
-    starts, stops = by_key.get("run_start", []), by_key.get("run_stop", [])
-    inits, names = by_key.get("init_start", []), by_key.get("submission_benchmark", [])
+    keys = ("run_start", "run_stop", "init_start", "submission_benchmark")
+    starts, stops, inits, names = (by_key.get(key, []) for key in keys)
     minutes, reached, init = None, False, None
     if starts and stops:
         minutes = (stops[-1].time_s - starts[0].time_s) / 60

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
 from statistics import median
@@ -56,7 +56,7 @@ class PublishedResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the row of `bench published`."""
-        runs = [{"file": run.file, "minutes": run.minutes, "reached": run.reached} for run in self.runs]
+        runs = [asdict(run) for run in self.runs]
         row = {name: getattr(self, name) for name in ("round", "submitter", "system", "chips", "benchmark", "minutes")}
         more = {"accelerator": self.accelerator, "framework": self.framework, "spread": list(self.spread)}
         return {**row, "runs": runs, "source": self.source, **more, "note": NOT_VERIFIED}
@@ -112,12 +112,12 @@ def _result(row: dict[str, str], runs: Sequence[PublishedRun]) -> PublishedResul
 
 def select(benchmark: str | None, system: str | None, round_name: str | None) -> list[PublishedResult]:
     """Return the results of a benchmark and a round, whose system has this text in its name."""
-    rows = []
-    for result in published():
-        is_meant = benchmark in (None, result.benchmark) and (system or "").lower() in result.system.lower()
-        if is_meant and round_name in (None, result.round, result.round.removeprefix("v")):
-            rows.append(result)
-    return rows
+
+    def is_meant(result: PublishedResult) -> bool:
+        is_round = round_name in (None, result.round, result.round.removeprefix("v"))
+        return is_round and benchmark in (None, result.benchmark) and (system or "").lower() in result.system.lower()
+
+    return list(filter(is_meant, published()))
 
 
 def stand(minutes: Sequence[float], result: PublishedResult) -> Standing:

@@ -12,6 +12,7 @@ from podwright.mlperf.log import ScoredRun, entries_of, olympic_minutes, score_r
 from podwright.spec.problems import refuse
 
 MAX_BYTES = 256 << 20
+_FIGURES = ["minutes", "reached", "init_minutes", "train_minutes", "eval_minutes", "epochs", "minutes_per_epoch"]
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,10 @@ class Score:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `bench score`."""
-        runs = [_run_json(file, run) for file, run in zip(self.files, self.runs, strict=True)]
+        runs = []
+        for file, run in zip(self.files, self.runs, strict=True):
+            runs.append({"file": file, **{name: getattr(run, name) for name in _FIGURES}})
         return {"benchmark": self.benchmark or None, "runs": runs, "minutes": self.minutes}
-
-
-def _run_json(file: str, run: ScoredRun) -> dict[str, Any]:
-    return {
-        "file": file,
-        "minutes": run.minutes,
-        "reached": run.reached,
-        "init_minutes": run.init_minutes,
-        "train_minutes": run.train_minutes,
-        "eval_minutes": run.eval_minutes,
-        "epochs": run.epochs,
-        "minutes_per_epoch": run.minutes_per_epoch,
-    }
 
 
 def score_files(paths: Sequence[Path]) -> Score:

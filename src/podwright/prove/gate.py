@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from podwright.analysis.comparison import PairComparison
 from podwright.analysis.history import slowdowns
 from podwright.launch import Session
 from podwright.prove.sides import DURATION, Measure, cell_traits
-from podwright.prove.suite_folder import Cell, by_key, known_suite, rounds_of
+from podwright.prove.suite_folder import Cell, histories, known_suite
 from podwright.prove.suites import Progress, ignore, plan_suite, run_suite
 
 
@@ -72,21 +72,19 @@ def judge_suite(
         folder = run_suite(session, plan_suite(Path(suite)), again=True, progress=progress).folder
     else:
         folder = known_suite(session.home, suite)
-    histories = by_key(rounds_of(folder, rounds))
+    cells = histories(folder, rounds)
     findings: list[GateFinding] = []
-    for history in histories.values():
+    for history in cells.values():
         measured = [cell for cell in history if cell.values(measure.metric)]
-        findings += _findings(session, measured, len(histories), measure)
+        findings += _findings(session, measured, len(cells), measure)
     # Several images in one round are a history too.
-    longest = max(map(len, histories.values()), default=0)
-    return GateVerdict(folder.name, longest, len(histories), tuple(findings))
+    longest = max(map(len, cells.values()), default=0)
+    return GateVerdict(folder.name, longest, len(cells), tuple(findings))
 
 
-def _findings(session: Session, history: Sequence[Cell], cells: int, measure: Measure) -> list[GateFinding]:
-    rows = []
+def _findings(session: Session, history: Sequence[Cell], cells: int, measure: Measure) -> Iterator[GateFinding]:
     for change in slowdowns([cell.values(measure.metric) for cell in history], cells, measure.margin):
         before, since = history[change.since - 1], history[change.since]
         until = None if change.until is None else history[change.until]
         causes = causes_of(cell_traits(session, before), cell_traits(session, since))
-        rows.append(GateFinding(before, since, until, change.comparison, tuple(causes)))
-    return rows
+        yield GateFinding(before, since, until, change.comparison, tuple(causes))

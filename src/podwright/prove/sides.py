@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podwright.analysis.comparison import MARGIN
-from podwright.analysis.figures import as_number
+from podwright.analysis.statistics import as_number
 from podwright.analysis.traits import Traits, traits_of
 from podwright.launch import Session, find
 from podwright.prove.suite_folder import Cell, find_cell

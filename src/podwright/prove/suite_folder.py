@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
-from podwright.analysis.figures import as_number
 from podwright.files.journal import JournalFile
 from podwright.files.whole import make_private
 from podwright.runs import Home
-from podwright.runs.fields import whole
+from podwright.runs.fields import numbers, whole
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -147,7 +146,7 @@ class SuiteFolder:
     def round(self) -> int:
         """Return the number of the newest round, 0 before the first."""
         rows = self.journal.rows()
-        return max((_whole(row.get("round")) for row in rows if row.get("k") == "round"), default=0)
+        return max((whole(row.get("round")) or 0 for row in rows if row.get("k") == "round"), default=0)
 
     @property
     def file(self) -> str:
@@ -165,23 +164,17 @@ class SuiteFolder:
         return [Cell(self.name, key, number, tuple(trials)) for key, trials in grouped.items()]
 
 
-def _whole(value: object) -> int:
-    return whole(value) or 0
-
-
 def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
     cell = asked.get("cell")
     row = cell if isinstance(cell, dict) else {}
     texts = {name: str(row.get(name) or "") for name in ("workload", "target", "runtime", "image")}
-    given = end.get("values")
-    numbers = {name: as_number(value) for name, value in given.items()} if isinstance(given, dict) else {}
     return Trial(
-        key=CellKey(size=_whole(row.get("size")), **texts),
-        round=_whole(asked.get("round")),
+        key=CellKey(size=whole(row.get("size")) or 0, **texts),
+        round=whole(asked.get("round")) or 0,
         warmup=bool(asked.get("warmup")),
         run=str(asked.get("run") or ""),
         state=str(end.get("state") or ""),
-        values={name: value for name, value in numbers.items() if value is not None},
+        values={name: float(value) for name, value in (numbers(end.get("values")) or {}).items()},
         version=str(end.get("version") or ""),
     )
 
@@ -226,18 +219,11 @@ def find_cell(home: Home, ref: str) -> Cell:
     raise refuse(f"{name} has no cell {short('/'.join(parts))!r}", hint=f"its cells are {listed}")
 
 
-def rounds_of(folder: SuiteFolder, last: int) -> Iterator[list[Cell]]:
-    """Yield the cells of the latest rounds, oldest first."""
+def histories(folder: SuiteFolder, rounds: int) -> dict[CellKey, list[Cell]]:
+    """Return the latest rounds of each cell, oldest first; a cell of another image is the same cell later."""
     newest = folder.round()
-    for number in range(max(1, newest - last + 1), newest + 1):
-        yield folder.cells(number)
-
-
-def by_key(rounds: Iterable[list[Cell]]) -> dict[CellKey, list[Cell]]:
-    """Return the history of each cell, oldest first; a cell of another image is the same cell later."""
-    history: dict[CellKey, list[Cell]] = {}
-    for cells in rounds:
-        for cell in cells:
-            key = CellKey(cell.key.workload, cell.key.target, cell.key.runtime, cell.key.size)
-            history.setdefault(key, []).append(cell)
-    return history
+    cells: dict[CellKey, list[Cell]] = {}
+    for number in range(max(1, newest - rounds + 1), newest + 1):
+        for cell in folder.cells(number):
+            cells.setdefault(replace(cell.key, image=""), []).append(cell)
+    return cells

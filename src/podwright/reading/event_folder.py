@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from podwright.analysis.event_files import Scalar, scalars
-from podwright.analysis.reported import Told, summed_up
+from podwright.analysis.reported import Told
 from podwright.files.untrusted import open_untrusted
 from podwright.runs import RunFolder, fields
 from podwright.runs.events import Recognised
@@ -34,11 +34,6 @@ def event_files(folder: Path) -> list[str]:
                 folders.clear()
             paths += [(below / name).as_posix() for name in names if MARK in name]
     return sorted(paths)[:MAX_FILES]
-
-
-def told_by_event_files(folder: Path, unread: list[str]) -> Told:
-    """Return the curves of all event files; what is wrong with a file is added to `unread`."""
-    return summed_up(values_of_event_files(folder, unread))
 
 
 def values_of_event_files(folder: Path, unread: list[str]) -> Iterator[ToldValue]:

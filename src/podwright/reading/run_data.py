@@ -9,21 +9,22 @@ import re
 import tarfile
 import time
 from array import array
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from podwright.analysis.data import Confusion, Example, LastLines, ReportData, TextFile, Track, in_order
-from podwright.analysis.figures import as_number
-from podwright.analysis.profile import StepsProfile
-from podwright.analysis.profile_file import profile_of
+from podwright.analysis.profile import StepsProfile, profile_of
 from podwright.analysis.reported import Told, summed_up
+from podwright.analysis.statistics import as_number
 from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
-from podwright.reading.event_folder import beside, guessed_names, told_by_event_files
-from podwright.runs import Fold, RunFolder
-from podwright.runs.events import Event, RankFailed, RankHung, ResultTold, Sample
+from podwright.reading.event_folder import beside, guessed_names, values_of_event_files
+from podwright.runs import Asked, Fold, Record, RunFolder
+from podwright.runs.events import Event, RankFailed, RankHung, ResultTold
+from podwright.runs.record import from_row
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
 from podwright.spec.problems import Refusal
@@ -41,12 +42,13 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     """Return everything the report of the run in this folder shows, as it is now."""
     unread: list[str] = []
     run = RunFolder(folder)
+    asked = _asked(run, unread)
     if now is None:
         now = time.time()
     events = in_order(event for event in run.events() if not _is_in_series(event))
     return ReportData(
-        record=_record(run, now, unread),
-        asked=_json(folder, "run.json", unread),
+        record=_record(run, asked, now, unread),
+        asked=asked,
         read_at=now,
         events=events,
         readings=_readings(run, unread),
@@ -77,28 +79,40 @@ def _told(run: RunFolder, unread: list[str]) -> Told:
     except (OSError, ValueError) as error:
         unread.append(f"series: {_reason(error)}")
         of_ranks = summed_up(of_events(run.events()))
-    return beside(of_ranks, guessed_names(run), told_by_event_files(run.path, unread))
+    return beside(of_ranks, guessed_names(run), summed_up(values_of_event_files(run.path, unread)))
 
 
-def _record(run: RunFolder, now: float, unread: list[str]) -> Mapping[str, Any]:
-    """Return the sealed record, else what the events add up to."""
-    sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
-    if sealed:
-        return sealed
+def _asked(run: RunFolder, unread: list[str]) -> Asked:
+    """Return what was asked of the run; of one whose file cannot be read nothing but its name."""
     try:
-        fold = Fold(run.asked, str(run.path))
-        fold.take(run.events())
-        return fold.record(now).as_json()
-    except Refusal as error:
-        unread.append(f"record: {error}")
-        return {"id": run.id, "folder": str(run.path)}
+        return run.asked
+    except Refusal as refusal:
+        unread.append(f"run.json: {refusal.problems[0].message.removeprefix(f'{run.path}/run.json ')}")
+        return Asked(run.id, run.id, "local", "", 0.0, 0, 0, {})
+
+
+def _record(run: RunFolder, asked: Asked, now: float, unread: list[str]) -> Record:
+    """Return the sealed record, else what the events add up to; while its target is silent, that is the reason."""
+    sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
+    try:
+        if sealed:
+            return from_row(sealed)
+    except ValueError as error:
+        unread.append(f"record.json: {error}")
+    fold = Fold(asked, str(run.path))
+    fold.take(run.events())
+    record = fold.record(now)
+    return replace(record, reason=record.silence or record.reason)
 
 
 def _readings(run: RunFolder, unread: list[str]) -> dict[tuple[int, str], Track]:
-    tracks: dict[tuple[int, str], Track] = {}
+    tracks: dict[tuple[int, str], Track] = defaultdict(Track)
     try:
         for sample in run.samples():
-            _add_sample(tracks, sample)
+            for name, value in sample.values.items():
+                track = tracks[sample.node, name]
+                track.t.append(sample.time)
+                track.v.append(value)
     except (OSError, ValueError) as error:
         unread.append(f"metrics: {_reason(error)}")
     return {key: _in_order(track) for key, track in tracks.items()}
@@ -125,15 +139,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
     return str(error)
-
-
-def _add_sample(tracks: dict[tuple[int, str], Track], sample: Sample) -> None:
-    for name, value in sample.values.items():
-        track = tracks.get((sample.node, name))
-        if track is None:
-            track = tracks[sample.node, name] = Track()
-        track.t.append(sample.time)
-        track.v.append(value)
 
 
 def _in_order(track: Track) -> Track:
@@ -200,38 +205,24 @@ def _examples(folder: Path, unread: list[str]) -> Iterator[Example]:
         if left < 0:
             unread.append("examples: the other frames are too large for one page; they are in the run's results folder")
             return
+        title = str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
         yield Example(
-            title=_frame_name(row),
-            image=pictures["image"],
-            truth=pictures["truth"],
-            prediction=pictures["prediction"],
-            mean_iou=as_number(row.get("mean_iou")),
-            accuracy=as_number(row.get("pixel_accuracy")),
+            title, **pictures, mean_iou=as_number(row.get("mean_iou")), accuracy=as_number(row.get("pixel_accuracy"))
         )
 
 
-def _frame_name(row: Mapping[str, Any]) -> str:
-    return str(row.get("frame") or row.get("name") or "frame").removesuffix(".png")
-
-
 def _listed_examples(folder: Path, unread: list[str]) -> list[dict[str, Any]]:
+    rows: Any = []
     try:
-        rows = _example_rows(folder)
+        for name in ("results/examples.json", "results/examples/examples.json"):
+            with suppress(FileNotFoundError):
+                rows = json.loads(read_untrusted(folder, name).decode())
+                break
     except (OSError, ValueError, RecursionError) as error:
         unread.append(f"examples.json: {_reason(error)}")
-        return []
     if isinstance(rows, dict):
         rows = rows.get("examples")
-    if not isinstance(rows, list):
-        return []
-    return [row for row in rows if isinstance(row, dict)]
-
-
-def _example_rows(folder: Path) -> Any:
-    for name in ("results/examples.json", "results/examples/examples.json"):
-        with suppress(FileNotFoundError):
-            return json.loads(read_untrusted(folder, name).decode())
-    return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _picture(folder: Path, name: object) -> str:

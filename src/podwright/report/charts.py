@@ -1,7 +1,7 @@
 """Which charts a run gets, and the lines in each. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,27 +156,21 @@ def _note(story: Story, kind: ChartKind) -> str:
     return ""
 
 
-def _rank_lines(story: Story, kind: ChartKind) -> list[ChartLine]:
+def _rank_lines(story: Story, kind: ChartKind) -> Iterator[ChartLine]:
     if not kind.rank:
-        return []
-    lines = []
+        return
     for rank in story.ranks:
         index = rank.gpu if kind.rank.startswith("gpu.") else rank.rank
         track = story.data.readings.get((rank.node, kind.rank.replace("#", str(index))))
         if index is not None and track is not None and len(track.t):
-            lines.append(ChartLine(f"rank {rank.rank}", rank.node, rank.rank, kind.drawn(track)))
-    return lines
+            yield ChartLine(f"rank {rank.rank}", rank.node, rank.rank, kind.drawn(track))
 
 
 def charts_json(charts: Sequence[Chart], span: Span) -> list[dict[str, Any]]:
     """Return the charts as the page's script reads them, thinned to what a page can hold."""
     lines = sum(len(chart.lines) for chart in charts if not chart.many) or 1
     limit = max(100, min(POINTS_PER_LINE, POINTS_PER_PAGE // lines))
-    return [_chart_json(chart, span, limit) for chart in charts]
-
-
-def _chart_json(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
-    return _banded(chart, span) if chart.many else _lined(chart, span, limit)
+    return [_banded(chart, span) if chart.many else _lined(chart, span, limit) for chart in charts]
 
 
 def _lined(chart: Chart, span: Span, limit: int) -> dict[str, Any]:
@@ -193,7 +187,7 @@ def _banded(chart: Chart, span: Span) -> dict[str, Any]:
     return {
         **_head_json(chart, grid, span),
         "lines": picked,
-        "band": {"middle": series.short(band.middle), "low": series.short(band.low), "high": series.short(band.high)},
+        "band": {name: series.short(values) for name, values in vars(band).items()},
     }
 
 
@@ -206,12 +200,12 @@ def _line_json(line: ChartLine, values: series.Values) -> dict[str, Any]:
     return {"label": line.label, "node": line.node, "rank": line.rank, "values": series.short(values)}
 
 
-def table(chart: Chart) -> list[Mapping[str, str]]:
+def table(chart: Chart) -> list[dict[str, str]]:
     """Return the chart in words: least, mean, greatest and last value of every line."""
-    return [_table_row(line, chart.kind.unit) for line in chart.lines]
-
-
-def _table_row(line: ChartLine, unit: str) -> Mapping[str, str]:
-    v = line.track.v
-    figures = {"least": min(v), "mean": sum(v) / len(v), "greatest": max(v), "last": v[-1]}
-    return {"line": line.label, **{name: words.quantity(value, unit) for name, value in figures.items()}}
+    rows = []
+    for line in chart.lines:
+        v = line.track.v
+        figures = {"least": min(v), "mean": sum(v) / len(v), "greatest": max(v), "last": v[-1]}
+        texts = {name: words.quantity(value, chart.kind.unit) for name, value in figures.items()}
+        rows.append({"line": line.label, **texts})
+    return rows

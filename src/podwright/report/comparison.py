@@ -6,7 +6,7 @@ from typing import Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
-from podwright.analysis.figures import RunFigure, cost_figure, field, four
+from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
 from podwright.report import overlay, page, standing, verdict
 from podwright.report.sweep import is_sweep, render_sweep
@@ -59,9 +59,9 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
 def _head(i: int, story: Story, measure: int | None) -> dict[str, Any]:
     return {
         "line": i,
-        "id": str(story.data.record.get("id") or f"run {i + 1}"),
+        "id": story.data.record.id,
         "verdict": verdict.verdict_of(story),
-        "state": story.data.state,
+        "state": story.data.record.state,
         "compared": _is_compared(i, story, measure),
     }
 
@@ -99,24 +99,20 @@ def _difference(first: float | None, value: float | None, counted: bool) -> str:
 
 
 _FIGURES = (
-    RunFigure("time to train", field("time_to_train_s"), words.duration),
-    RunFigure("duration", field("duration_s"), words.duration),
+    TIME_TO_TRAIN,
+    DURATION,
     RunFigure("world size", field("world_size"), words.number, counted=True),
     RunFigure("nodes", field("nodes"), words.number, counted=True),
     RunFigure("attempts", field("attempts"), words.number, counted=True),
 )
 
 
-def _curve(name: str, story: Story) -> curves.Curve | None:
-    return next((curve for curve in curves.curves_of(story.data) if curve.name == name), None)
-
-
 def _table(name: str, stories: Sequence[Story]) -> dict[str, Any]:
     rows = []
     for story in stories:
-        curve = _curve(name, story)
+        curve = curves.curve_of(story.data, name)
         if curve is not None:
             values = [point.value for point in curve.points]
-            figures = (values[0], min(values), max(values), values[-1])
-            rows.append((str(story.data.record.get("id")), len(values), *(four(value) for value in figures)))
+            figures = map(four, (values[0], min(values), max(values), values[-1]))
+            rows.append((story.data.record.id, len(values), *figures))
     return {"key": name, "title": words.metric_name(name), "rows": rows}

@@ -6,10 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from podwright.analysis.data import ReportData
 from podwright.analysis.event_text import staged_from
 from podwright.analysis.ranks import Story
 from podwright.runs.events import PilotStarted, Staged
+from podwright.runs.typed import texts
 from podwright.theme import words
 
 _MAX_NAMED = 6
@@ -45,9 +48,8 @@ def _data(story: Story) -> Fact:
 def _fact(story: Story, name: str, read: Callable[[PilotStarted], str], latest: Mapping[int, PilotStarted]) -> Fact:
     by_value: dict[str, list[int]] = defaultdict(list)
     for node, event in sorted(latest.items()):
-        value = read(event)
-        if value:
-            by_value[value].append(node)
+        by_value[read(event)].append(node)
+    by_value.pop("", None)
     common = sorted(by_value.items(), key=lambda item: -len(item[1]))
     return Fact(name, tuple((value, _who(story, nodes, len(latest))) for value, nodes in common))
 
@@ -73,9 +75,7 @@ def _gpus(event: PilotStarted) -> str:
 
 
 def _memory(event: PilotStarted) -> str:
-    if event.memory_bytes is None:
-        return ""
-    return words.quantity(event.memory_bytes, "bytes")
+    return words.size(event.memory_bytes, "")
 
 
 _READ: Mapping[str, Callable[[PilotStarted], str]] = {
@@ -100,53 +100,42 @@ class RerunRecipe:
 def recipe(story: Story) -> RerunRecipe:
     """Return what was run, named so exactly that it can be run again."""
     asked, record = story.data.asked, story.data.record
-    argv = _texts(asked.get("command_line"))
-    matrix = story.data.mapping("matrix")
     facts = [
-        ("Run", str(record.get("id") or "")),
-        ("Target", str(record.get("target") or "")),
-        ("Command", shlex.join(_texts(story.data.workload.get("command")))),
-        ("Started by", _started_by(argv)),
-        ("Code", _code(asked.get("code"))),
-        ("Matrix point", ", ".join(f"{name} {value}" for name, value in matrix.items())),
-        ("Podwright", str(asked.get("version") or "")),
-        ("Folder", str(record.get("folder") or "")),
+        ("Run", record.id),
+        ("Target", record.target),
+        ("Command", shlex.join(texts(asked.workload.get("command")) or [])),
+        ("Started by", _started_by(asked.command_line)),
+        ("Code", _code(asked.code)),
+        ("Matrix point", ", ".join(f"{name} {value}" for name, value in story.data.matrix.items())),
+        ("Podwright", asked.version),
+        ("Folder", record.folder),
     ]
-    return RerunRecipe(tuple(fact for fact in facts if fact[1]), _commands(story, argv))
+    return RerunRecipe(tuple(fact for fact in facts if fact[1]), _commands(story.data))
 
 
 def _started_by(argv: list[str]) -> str:
     return shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""
 
 
-def _code(code: object) -> str:
-    if not isinstance(code, Mapping):
+def _code(code: Mapping[str, Any] | None) -> str:
+    if code is None:
         return ""
     commit = f", commit {code['commit']}" if code.get("commit") else ""
     changed = ", with changes (spec/code.diff)" if code.get("changed") else ""
     return f"sha256 {code.get('sha256')}{commit}{changed}"
 
 
-def _texts(value: object) -> list[str]:
-    return [str(part) for part in value] if isinstance(value, list) else []
-
-
-def _commands(story: Story, argv: list[str]) -> tuple[str, ...]:
+def _commands(data: ReportData) -> tuple[str, ...]:
     """Return the commands that unpack the code as it was, then run the same workload on it with the same changes."""
-    data = story.data
-    folder, run = str(data.record.get("folder") or ""), str(data.record.get("id") or "run")
-    if not folder:
-        return ()
-    target = ["--on", str(data.record.get("target") or "local")]
-    given = shlex.join([*_changes(argv), *target])
-    copy = f"{run}-again"
+    folder, copy = data.record.folder, f"{data.record.id}-again"
+    options = shlex.join([*_changes(data.asked.command_line), "--on", data.record.target])
     unpack = shlex.join(["mkdir", copy]) + " && " + shlex.join(["tar", "-xf", f"{folder}/job/code.tar", "-C", copy])
     if data.workload_in_code:
-        return unpack, f"podwright run {shlex.quote(f'{copy}/{data.workload_in_code}')} {given}"
+        return unpack, f"podwright run {shlex.quote(f'{copy}/{data.workload_in_code}')} {options}"
     workload = shlex.quote(f"{folder}/spec/workload.yaml")
-    if not data.asked.get("code"):
-        return (f"podwright run {workload} {given}",)
-    return unpack, f"podwright run {workload} --set code=$PWD/{shlex.quote(copy)} {given}"
+    if not data.asked.code:
+        return (f"podwright run {workload} {options}",)
+    return unpack, f"podwright run {workload} --set code=$PWD/{shlex.quote(copy)} {options}"
 
 
 def _changes(argv: list[str]) -> list[str]:

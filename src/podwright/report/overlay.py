@@ -1,10 +1,11 @@
 """What pages of several runs share: their curves on one time axis, and the figures of what they told. Pure."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from podwright.analysis import curves
-from podwright.analysis.figures import RunFigure, four, less_is_better, result, results_of
+from podwright.analysis.figures import RunFigure, four, less_is_better, result
 from podwright.analysis.ranks import Story
 from podwright.analysis.reported import NO_CURVE
 from podwright.theme import words
@@ -28,14 +29,12 @@ def payload_of(stories: Sequence[Story], labels: Sequence[str]) -> dict[str, Any
 
 def ids_of(stories: Sequence[Story]) -> list[str]:
     """Return the id of each run."""
-    return [str(story.data.record.get("id")) for story in stories]
+    return [story.data.record.id for story in stories]
 
 
 def result_names(stories: Sequence[Story]) -> list[str]:
     """Return the names of what the programs told, in the order they were told; progress is no result."""
-    names: dict[str, None] = {}
-    for story in stories:
-        names |= dict.fromkeys(results_of(story))
+    names = dict.fromkeys(chain.from_iterable(story.data.record.results for story in stories))
     return [name for name in names if name not in NO_CURVE]
 
 

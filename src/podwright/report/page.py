@@ -52,7 +52,7 @@ def render_run(data: ReportData) -> str:
         "to": round(story.span.at(story.span.end), 3),
         "attempts": lanes.boundaries(story),
         "charts": charts.charts_json(drawn, story.span),
-        "curves": [_curve_json(curve, story) for curve in quality_curves],
+        "curves": [curves.overlaid(curve.name, [(data, story.span)], [curve.title]) for curve in quality_curves],
     }
     view = {
         **_first_screen(story),
@@ -102,17 +102,8 @@ def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> 
     """Return a template filled, with styles, script and data inside it."""
     script = "\n".join(_asset(name) for name in _SCRIPTS)
     style = "\n".join(_asset(name) for name in _STYLES)
-    return (
-        _templates()
-        .get_template(template)
-        .render(
-            **view,
-            policy=standalone.policy(script),
-            style=style,
-            script=script,
-            payload=standalone.script_json(payload),
-        )
-    )
+    own = {"policy": standalone.policy(script), "style": style, "script": script}
+    return _templates().get_template(template).render(**view, **own, payload=standalone.script_json(payload))
 
 
 @cache
@@ -148,13 +139,9 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         bytecode_cache=_compiled(),
     )
-    environment.filters |= {
-        "number": words.number,
-        "percent": words.percent,
-        "score": words.score,
-        "metric": words.metric_name,
-        "fold": words.fold,
-    }
+    for read in (words.number, words.percent, words.score, words.fold):
+        environment.filters[read.__name__] = read
+    environment.filters["metric"] = words.metric_name
     environment.globals |= {"NONE": words.NONE, "count": words.count}
     return environment
 
@@ -164,7 +151,7 @@ def _first_screen(story: Story) -> dict[str, Any]:
     return {
         "data": data,
         "story": story,
-        "title": str(data.record.get("id") or data.record.get("name") or "run"),
+        "title": data.record.id,
         "verdict": verdict.verdict_of(story),
         "figures": verdict.figures_of(story),
         "facts": _facts_line(story),
@@ -174,22 +161,13 @@ def _first_screen(story: Story) -> dict[str, Any]:
 
 
 def _facts_line(story: Story) -> list[str]:
-    record, launcher = story.data.record, story.data.workload.get("launcher")
-    parts = [f"on {record.get('target') or 'local'}"]
+    record, launcher = story.data.record, story.data.asked.workload.get("launcher")
+    parts = [f"on {record.target}"]
     if launcher:
         parts.append(f"by {launcher}")
-    started = words.unix(record.get("started_at"))
-    if started:
-        parts.append(f"started {words.date_and_clock(started)}")
+    if record.started_at:
+        parts.append(f"started {words.date_and_clock(record.started_at)}")
     return parts
-
-
-def _curve_json(curve: curves.Curve, story: Story) -> dict[str, Any]:
-    bound, text = None, ""
-    if curve.goal:
-        bound, text = curve.goal.bound, f"goal {curve.goal.text}"
-    line = curves.curve_json(curve, story.span)
-    return {"key": curve.name, "title": curve.title, "goal": bound, "goalText": text, "lines": [line]}
 
 
 def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[str, Any]:
@@ -199,18 +177,13 @@ def _machines(story: Story, drawn: list[charts.Chart], flat: list[str]) -> dict[
         groups.setdefault(chart.kind.group, []).append(entry)
     lines = list(itertools.chain.from_iterable(chart.lines for chart in drawn))
     many = any(chart.many for chart in drawn)
-    nodes: set[int] = set()
-    if not many:
-        nodes = {line.node for line in lines}
-    ranks: list[tuple[int, int]] = []
-    if any(line.rank is not None for line in lines):
-        ranks = [(rank.rank, rank.node) for rank in story.ranks]
+    has_ranks = any(line.rank is not None for line in lines)
     return {
         "groups": groups,
         "flat": flat,
         "many": many,
-        "nodes": sorted(nodes),
-        "ranks": ranks,
+        "nodes": [] if many else sorted({line.node for line in lines}),
+        "ranks": [(rank.rank, rank.node) for rank in story.ranks] if has_ranks else [],
         "node_count": max((chart.nodes for chart in drawn), default=0),
     }
 
@@ -243,7 +216,7 @@ def _classes(data: ReportData) -> dict[str, Any]:
         return view
     confusion = classes.in_use(data.confusion)
     return view | {
-        "matrix": classes.matrix_rows(confusion),
+        "matrix": list(classes.matrix_rows(confusion)),
         "names": confusion.classes,
         "mixed": classes.most_mixed(confusion),
         "swatches": confusion.colors,

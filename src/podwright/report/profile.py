@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from podwright.analysis.profile import StepsProfile
+from podwright.analysis.profile import Operation, StepsProfile
 from podwright.theme import words
 
 _PARTS = {
@@ -27,18 +27,14 @@ def profile_view(profile: StepsProfile) -> dict[str, Any]:
         "sentence": _sentence(profile),
         "device": profile.device,
         "parts": [(text, words.percent(min(1.0, share)), round(100 * min(1.0, share), 1)) for text, share in shares],
-        "operations": [
-            (
-                short_name(row.name),
-                row.name,
-                _ms(row.seconds / profile.steps),
-                row.calls // profile.steps,
-                round(100 * row.seconds / top, 1),
-            )
-            for row in profile.operations
-        ],
+        "operations": [_operation(row, profile.steps, top) for row in profile.operations],
         "gaps": [(_ms(gap.seconds), short_name(gap.after), short_name(gap.before)) for gap in profile.gaps],
     }
+
+
+def _operation(row: Operation, steps: int, top: float) -> tuple[str, str, str, int, float]:
+    width = round(100 * row.seconds / top, 1)
+    return short_name(row.name), row.name, _ms(row.seconds / steps), row.calls // steps, width
 
 
 def short_name(kernel: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log2
 from typing import Any
 
@@ -59,16 +60,14 @@ class _Plot:
         return " ".join(f"{self.x(size)},{self.y(efficiency)}" for size, efficiency in points)
 
 
-def _law(curve: ScalingCurve, plot: _Plot) -> list[tuple[float, float]]:
+def _law(curve: ScalingCurve, plot: _Plot) -> Iterator[tuple[float, float]]:
     if curve.law is None:
-        return []
+        return
     first, last = curve.sizes[0].size, curve.sizes[-1].size
-    points = []
     for step in range(_STEPS + 1):
         size = first * (last / first) ** (step / _STEPS)
         batch = size if curve.kind == WEAK else 1.0
-        points.append((size, plot.efficiency(size, curve.law.step_s(size, batch))))
-    return points
+        yield size, plot.efficiency(size, curve.law.step_s(size, batch))
 
 
 def _point(plot: _Plot, size: SizeMeasured) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from podwright.analysis.figures import as_number
+from podwright.analysis.figures import field
 from podwright.analysis.ranks import Story
 from podwright.theme import words
 
@@ -16,7 +16,7 @@ def measure_of(stories: Sequence[Story]) -> int | None:
 
 def is_measured(story: Story) -> bool:
     """Return whether a run's figures may be held against another's."""
-    return story.data.state == "succeeded"
+    return story.data.record.state == "succeeded"
 
 
 def sentence_of(stories: Sequence[Story]) -> str:
@@ -34,7 +34,7 @@ def _order(stories: Sequence[Story]) -> str:
         return f"Only {_name(stories[0])} succeeded, so no order can be given."
     by_goal = _by_time(stories, "time_to_train_s")
     if by_goal:
-        missed = [_name(story) for story in stories if as_number(story.data.record.get("time_to_train_s")) is None]
+        missed = [_name(story) for story in stories if story.data.record.time_to_train_s is None]
         return _first(by_goal, "reached the goal") + _missed(missed)
     by_end = _by_time(stories, "duration_s")
     if len(by_end) == len(stories):
@@ -42,8 +42,9 @@ def _order(stories: Sequence[Story]) -> str:
     return "These runs do not tell how long they took, so no order can be given."
 
 
-def _by_time(stories: Sequence[Story], key: str) -> list[tuple[float, str]]:
-    times = [(as_number(story.data.record.get(key)), _name(story)) for story in stories]
+def _by_time(stories: Sequence[Story], name: str) -> list[tuple[float, str]]:
+    read = field(name)
+    times = [(read(story), _name(story)) for story in stories]
     return sorted((time_s, name) for time_s, name in times if time_s is not None)
 
 
@@ -68,7 +69,7 @@ def _left_out(stories: Sequence[Story]) -> list[str]:
     """Return a sentence for every way in which runs ended otherwise, and one for those that go on."""
     by_end: dict[str, list[str]] = {}
     for story in stories:
-        by_end.setdefault(_ENDS.get(story.data.state, "has not ended yet"), []).append(_name(story))
+        by_end.setdefault(_ENDS.get(story.data.record.state, "has not ended yet"), []).append(_name(story))
     return [f"{_listed(names)} {_for_several(end, len(names))}." for end, names in by_end.items()]
 
 
@@ -85,4 +86,4 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _name(story: Story) -> str:
-    return str(story.data.record.get("id"))
+    return story.data.record.id

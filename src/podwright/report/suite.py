@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any, get_args
 
 from podwright.analysis.bootstrap import median_interval
+from podwright.analysis.causes import middle_of
 from podwright.analysis.traits import CPU_CORES, Traits
 from podwright.costs import cost_of_run
 from podwright.launch import Session
@@ -163,9 +164,7 @@ def _row(session: Session, cell: Cell, axis: StripAxis, prices: Pod | None) -> d
 
 def _sensed(traits: Sequence[Traits], name: str) -> str:
     readings = [trait.measured[name] for trait in traits if name in trait.measured]
-    if not readings:
-        return words.NONE
-    return words.quantity(median(reading.value for reading in readings), readings[0].unit.lower())
+    return middle_of(readings).text if readings else words.NONE
 
 
 def _cost(session: Session, cell: Cell, prices: Pod | None) -> str:
@@ -215,6 +214,4 @@ def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
 
 
 def _step(seconds: float | None) -> str:
-    if seconds is None:
-        return "not reported"
-    return words.duration(seconds)
+    return words.duration(seconds, "not reported")

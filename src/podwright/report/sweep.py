@@ -3,14 +3,14 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from podwright.analysis import curves
-from podwright.analysis.figures import RunFigure, as_number, cost_figure, field, result
+from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, result
 from podwright.analysis.ranks import Story
+from podwright.analysis.statistics import as_number
 from podwright.report import overlay, page, standing, verdict
 from podwright.theme import words
 
@@ -80,7 +80,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sentence": _sentence(stories, axes, figures),
         "states": _states(stories),
         **over_matrix,
-        "repeated": len(stories) > len({str(story.data.mapping("matrix")) for story in stories}),
+        "repeated": len(stories) > len({str(story.data.matrix) for story in stories}),
         "axes": axes,
         "figures": figures,
         "points": [_point(story, axes, figures) for story in ranked],
@@ -102,7 +102,7 @@ def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequen
     if len(axes) == 2:
         view["maps"] = _maps(stories, axes, figures)
     elif len(axes) > 2 and figures:
-        view["shares"] = [(axis.name, _spreads(stories, axis, figures[0])) for axis in axes]
+        view["shares"] = [(axis.name, list(_spreads(stories, axis, figures[0]))) for axis in axes]
     return view
 
 
@@ -118,7 +118,7 @@ def _sections(mapped: bool, drawn: bool) -> list[tuple[str, str]]:
 
 def axes_of(stories: Sequence[Story]) -> list[Axis]:
     """Return what differs between the points, in the order of the file; what is the same for all is no axis."""
-    rows = [story.data.mapping("matrix") for story in stories]
+    rows = [story.data.matrix for story in stories]
     if not all(rows):
         return []
     names = dict.fromkeys(itertools.chain.from_iterable(rows))
@@ -129,27 +129,25 @@ def axes_of(stories: Sequence[Story]) -> list[Axis]:
 def _in_order(rows: Sequence[Mapping[str, Any]], name: str) -> tuple[Any, ...]:
     """Return each value once: numbers by size, anything else as it came."""
     # A list, not a set: a value of a matrix may be a list or a mapping.
-    unlike: list[Any] = []
+    distinct: list[Any] = []
     for row in rows:
-        if row.get(name) not in unlike:
-            unlike.append(row.get(name))
-    if all(as_number(value) is not None for value in unlike):
-        unlike.sort()
-    return tuple(unlike)
+        if row.get(name) not in distinct:
+            distinct.append(row.get(name))
+    if all(as_number(value) is not None for value in distinct):
+        distinct.sort()
+    return tuple(distinct)
 
 
 def _figures(stories: Sequence[Story]) -> list[RunFigure]:
     """Return the goal's metric, then what the points told, then time and cost; each only where a point has it."""
     names = overlay.result_names(stories)
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal:
         names.sort(key=lambda name: name != goal.metric)
     figures = [overlay.result_figure(name) for name in names]
     if goal and goal.metric in names:
         figures[0] = replace(figures[0], less_is_better=not goal.at_least)
-    figures.append(RunFigure("time to train", field("time_to_train_s"), words.duration, less_is_better=True))
-    figures.append(RunFigure("duration", field("duration_s"), words.duration, less_is_better=True))
-    figures.append(cost_figure(stories))
+    figures += [TIME_TO_TRAIN, DURATION, cost_figure(stories)]
     return [figure for figure in figures if _known(figure, stories)]
 
 
@@ -161,7 +159,7 @@ def _known(figure: RunFigure, stories: Sequence[Story]) -> list[float]:
 
 def _ranked(stories: Sequence[Story]) -> list[Story]:
     """Return the best first where there is a goal, else as they were numbered; what has no value comes last."""
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal is None:
         return list(stories)
     read, sign = result(goal.metric), -1 if goal.at_least else 1
@@ -174,12 +172,12 @@ def _ranked(stories: Sequence[Story]) -> list[Story]:
 
 
 def _ranked_by(stories: Sequence[Story]) -> str:
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     return f"best {words.metric_name(goal.metric)} first" if goal else ""
 
 
 def _title(stories: Sequence[Story]) -> str:
-    parents = {str(story.data.record.get("parent") or "") for story in stories}
+    parents = {story.data.record.parent or "" for story in stories}
     if len(parents) == 1 and "" not in parents:
         return f"{words.count(len(stories), 'point')} of {parents.pop()}"
     return f"{words.count(len(stories), 'run')} compared"
@@ -193,7 +191,7 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     known, are_whole = _compared(stories, figure)
     least = min(known, key=lambda pair: pair[0])
     greatest = max(known, key=lambda pair: pair[0])
-    goal = curves.goal_of(stories[0].data)
+    goal = stories[0].data.goal
     if goal:
         value, story = greatest if goal.at_least else least
         met = "reached" if goal.reached_by(value) else "missed"
@@ -214,8 +212,8 @@ def _compared(stories: Sequence[Story], figure: RunFigure) -> tuple[list[tuple[f
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:
     """Return `x=1, y=7`, or the run's name where nothing was varied."""
-    matrix = story.data.mapping("matrix")
-    return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or str(story.data.record.get("id"))
+    matrix = story.data.matrix
+    return ", ".join(f"{axis.name}={matrix.get(axis.name)}" for axis in axes) or story.data.record.id
 
 
 def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
@@ -228,16 +226,16 @@ def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
 
 def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
     """Return `97 succeeded` and so on, each state with the look of its sign; one that starts looks as if it ran."""
-    counts = Counter(story.data.state for story in stories)
+    counts = Counter(story.data.record.state for story in stories)
     looks = {"starting": "running"}
     return [(looks.get(state, state), f"{count} {state}") for state, count in counts.items()]
 
 
 def _point(story: Story, axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
-    matrix, outcome = story.data.mapping("matrix"), verdict.verdict_of(story)
+    matrix, outcome = story.data.matrix, verdict.verdict_of(story)
     values = [figure.read(story) for figure in figures]
     return {
-        "id": str(story.data.record.get("id")),
+        "id": story.data.record.id,
         "look": outcome.look,
         "state": outcome.word,
         "sentence": outcome.sentence,
@@ -252,14 +250,10 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         return []
     places: dict[tuple[str, str], list[Story]] = {}
     for story in stories:
-        matrix = story.data.mapping("matrix")
+        matrix = story.data.matrix
         place = str(matrix.get(down.name)), str(matrix.get(across.name))
         places.setdefault(place, []).append(story)
-    return [_map(figure, places, down, across) for figure in figures if _varies(figure, stories)]
-
-
-def _varies(figure: RunFigure, stories: Sequence[Story]) -> bool:
-    return len({figure.read(story) for story in stories}) > 1
+    return [_map(figure, places, down, across) for figure in figures if len(set(map(figure.read, stories))) > 1]
 
 
 def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
@@ -274,7 +268,8 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
         at = f"{down.name}={row}, {across.name}={column}"
         stories = places.get(place, ())
         if place not in medians:
-            return SweepCell(words.NONE, 0, f"{at}: {_why_empty(stories)}")
+            reason = verdict.verdict_of(stories[0]).sentence if stories else "no such point"
+            return SweepCell(words.NONE, 0, f"{at}: {reason}")
         text = figure.show(medians[place])
         title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
         if place == best:
@@ -304,10 +299,6 @@ def _colour(figure: RunFigure, best: object) -> str:
     return "the stronger the colour, the better" + ("; the best has a frame" if best else "")
 
 
-def _why_empty(stories: Sequence[Story]) -> str:
-    return verdict.verdict_of(stories[0]).sentence if stories else "no such point"
-
-
 def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
     # Where all are equal, each is the least.
     share = (value - least) / ((greatest - least) or 1.0)
@@ -319,17 +310,13 @@ def _shade(value: float, least: float, greatest: float, turned: bool) -> int:
 def _spread(figure: RunFigure, known: Sequence[float], stories: Sequence[Story]) -> str:
     """Say whose value it is, or of how many it is the median and how far these lie apart."""
     if len(stories) == 1:
-        return str(stories[0].data.record.get("id"))
+        return stories[0].data.record.id
     return f"median of {len(known)}, {figure.show(min(known))} to {figure.show(max(known))}"
 
 
-def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> list[FigureSpread]:
-    rows = []
+def _spreads(stories: Sequence[Story], axis: Axis, figure: RunFigure) -> Iterator[FigureSpread]:
     for value in axis.values:
-        points = [story for story in stories if story.data.mapping("matrix").get(axis.name) == value]
+        points = [story for story in stories if story.data.matrix.get(axis.name) == value]
         known = _known(figure, points)
-        ends = [words.NONE] * 3
-        if known:
-            ends = [figure.show(end) for end in (min(known), median(known), max(known))]
-        rows.append(FigureSpread(str(value), len(points), *ends))
-    return rows
+        ends = [figure.show(end(known)) for end in (min, median, max)] if known else [words.NONE] * 3
+        yield FigureSpread(str(value), len(points), *ends)

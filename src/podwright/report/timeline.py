@@ -1,7 +1,7 @@
 """What happened when: a lane for the run and one per node, as places on the page's time axis. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podwright.analysis import event_text as moments
@@ -91,9 +91,8 @@ def _shown_and_quiet(nodes: list[Lane]) -> tuple[list[Lane], list[Lane]]:
     if len(nodes) <= MANY_NODES:
         return nodes, []
     # The first node is shown in any case: it leads the run.
-    places = [i for i, lane in enumerate(nodes) if i == 0 or lane.marks][:MANY_NODES]
-    quiet = [lane for i, lane in enumerate(nodes) if i not in places]
-    return [nodes[i] for i in places], quiet
+    shown = [lane for i, lane in enumerate(nodes) if i == 0 or lane.marks][:MANY_NODES]
+    return shown, [lane for lane in nodes if lane not in shown]
 
 
 def _run_lane(story: Story) -> Lane:
@@ -127,41 +126,35 @@ def _node_lane(story: Story, node: int, events: Sequence[Event]) -> Lane:
     return Lane(name, "" if host == name else host, tuple(bars), marks)
 
 
-def _joining(story: Story, events: Iterable[Event]) -> list[TimelineBar]:
-    """Return the waits from a pilot's start, or an attempt's end, to the GO that follows."""
+def _joining(story: Story, events: Iterable[Event]) -> Iterator[TimelineBar]:
+    """Yield the waits from a pilot's start, or an attempt's end, to the GO that follows."""
     goes = [attempt.start for attempt in story.attempts]
     begins = [event.time for event in events if isinstance(event, PilotStarted)]
     begins += [attempt.end for attempt in story.attempts[:-1]]
-    if goes and story.data.final:
+    if goes and story.data.record.is_final:
         # Nobody waits for a GO after the last of a run that is over.
         begins = [begin for begin in begins if begin < goes[-1]]
-    bars = []
     for begin in sorted(begins):
         end = min((go for go in goes if go >= begin), default=story.span.end)
-        bars.append(_bar(story, "joining", begin, end, f"waiting for all nodes, {words.duration(end - begin)}"))
-    return bars
+        yield _bar(story, "joining", begin, end, f"waiting for all nodes, {words.duration(end - begin)}")
 
 
-def _staging(story: Story, events: Iterable[Event]) -> list[TimelineBar]:
-    bars = []
+def _staging(story: Story, events: Iterable[Event]) -> Iterator[TimelineBar]:
     for event in events:
         if isinstance(event, Staged) and event.took_s is not None:
             title = moments.moment(event, story).text
-            bars.append(_bar(story, "staging", event.time - event.took_s, event.time, title))
-    return bars
+            yield _bar(story, "staging", event.time - event.took_s, event.time, title)
 
 
-def _training(story: Story, node: int, events: Sequence[Event]) -> list[TimelineBar]:
+def _training(story: Story, node: int, events: Iterable[Event]) -> Iterator[TimelineBar]:
     ends: dict[tuple[int, ...], float] = {}
     for event in events:
         if isinstance(event, RankEnded):
             ends[event.epoch] = max(ends.get(event.epoch, 0.0), event.time)
-    bars = []
     for attempt in story.attempts:
         end = ends.get(attempt.epoch, attempt.end)
         title = f"attempt {attempt.number} on {story.name(node)}: ranks ran {words.duration(end - attempt.start)}"
-        bars.append(_bar(story, "training", attempt.start, end, title))
-    return bars
+        yield _bar(story, "training", attempt.start, end, title)
 
 
 def _bar(story: Story, kind: str, start: float, end: float, title: str, label: str = "") -> TimelineBar:
@@ -206,7 +199,5 @@ def boundaries(story: Story) -> list[Mapping[str, object]]:
     """Return where attempts begin, for the hairlines in every chart; a single attempt needs none."""
     if len(story.attempts) < 2:
         return []
-    return [
-        {"at": round(story.span.at(attempt.start), 2), "label": f"attempt {attempt.number}"}
-        for attempt in story.attempts
-    ]
+    starts = [(round(story.span.at(attempt.start), 2), attempt.number) for attempt in story.attempts]
+    return [{"at": at, "label": f"attempt {number}"} for at, number in starts]

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from podwright.analysis import event_text as moments
-from podwright.analysis.curves import QualityGoal, curves_of, goal_of
+from podwright.analysis.curves import curve_of
+from podwright.analysis.data import QualityGoal
+from podwright.analysis.figures import amount
 from podwright.analysis.ranks import Story
 from podwright.analysis.reported import CurvePoint
 from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
@@ -39,19 +41,18 @@ class KeyFigure:
 
 def verdict_of(story: Story) -> Verdict:
     """Return one sentence that a person could act on, and what supports it."""
-    make = _VERDICTS.get(story.data.state, _pending)
+    make = _VERDICTS.get(story.data.record.state, _pending)
     return make(story)
 
 
 def _succeeded(story: Story) -> Verdict:
-    record, goal = story.data.record, goal_of(story.data)
-    took = words.duration(_number(record.get("duration_s")))
+    record, goal = story.data.record, story.data.goal
+    took = words.duration(record.duration_s)
     if goal is None:
         return Verdict("Succeeded", "succeeded", f"Succeeded in {took}.")
     name, last = words.metric_name(goal.metric), last_value(story, goal)
-    train = _number(record.get("time_to_train_s"))
-    if train is not None:
-        reached = f"Reached {_hit(story, goal)} in {words.duration(train)}."
+    if record.time_to_train_s is not None:
+        reached = f"Reached {_hit(story, goal)} in {words.duration(record.time_to_train_s)}."
         return Verdict("Succeeded", "succeeded", reached, _later(story, goal))
     got = f"no {name} was reported"
     if last is not None:
@@ -64,14 +65,14 @@ def _succeeded(story: Story) -> Verdict:
 
 def last_value(story: Story, goal: QualityGoal) -> float | None:
     """Return what the goal's metric was last, good enough or not."""
-    return _number(story.data.mapping("results").get(goal.metric))
+    return story.data.record.results.get(goal.metric)
 
 
 def clock_name(story: Story) -> str:
     """Return what the page's clock, which is that of time to train, starts with."""
     if story.clock.run_start is not None:
         return "MLLOG run_start"
-    if story.data.record.get("started_at"):
+    if story.data.record.started_at:
         return "the first start of the ranks"
     return "the first sign of the run"
 
@@ -87,10 +88,10 @@ def _hit(story: Story, goal: QualityGoal) -> str:
 def _later(story: Story, goal: QualityGoal) -> tuple[str, ...]:
     """Return what became of the metric after the goal was met; nothing where no other value was told."""
     hit = story.clock.first_hit
-    points = next((curve.points for curve in curves_of(story.data) if curve.name == goal.metric), ())
-    if hit is None or hit.value is None:
+    curve = curve_of(story.data, goal.metric)
+    if hit is None or hit.value is None or curve is None:
         return ()
-    later = [point for point in points if point.t > hit.time]
+    later = [point for point in curve.points if point.t > hit.time]
     if all(point.value == hit.value for point in later):
         return ()
     best, last = goal.best_of(later), later[-1]
@@ -111,10 +112,9 @@ def _told(lead: str, point: CurvePoint, story: Story, goal: QualityGoal) -> str:
 
 def _failed(story: Story) -> Verdict:
     event = _last_failure(story)
-    run = story.data.record.get("id")
-    reason = str(story.data.record.get("reason") or "")
+    run = story.data.record.id
     if event is None:
-        sentence = f"Failed: {words.sentence(reason or 'no reason was recorded')}"
+        sentence = f"Failed: {words.sentence(story.data.record.reason or 'no reason was recorded')}"
         return Verdict("Failed", "failed", sentence, _seen(story), next=f"podwright logs {run}")
     what, tail = _what_failed(event, story)
     reasons = []
@@ -147,12 +147,12 @@ def _seen(story: Story, most: int = 4) -> tuple[str, ...]:
 
 
 def _cancelled(story: Story) -> Verdict:
-    took = words.duration(_number(story.data.record.get("duration_s")))
+    took = words.duration(story.data.record.duration_s)
     return Verdict("Cancelled", "cancelled", f"Cancelled after {took}{_so_far(story)}.")
 
 
 def _lost(story: Story) -> Verdict:
-    reason = str(story.data.record.get("reason") or "nothing was heard of it any more")
+    reason = story.data.record.reason or "nothing was heard of it any more"
     reasons = _seen(story)
     progress = _so_far(story)
     if progress:
@@ -166,21 +166,20 @@ def _running(story: Story) -> Verdict:
 
 
 def _starting(story: Story) -> Verdict:
-    nodes, here = _number(story.data.record.get("nodes")), len(story.data.of(PilotStarted))
+    nodes, here = story.data.record.nodes, len(story.data.of(PilotStarted))
     sentence = "Starting."
     if nodes:
-        sentence = f"Starting, {here} of {words.count(int(nodes), 'node')} there."
+        sentence = f"Starting, {here} of {words.count(nodes, 'node')} there."
     return Verdict("Starting", "running", sentence, _partial(story))
 
 
 def _pending(story: Story) -> Verdict:
     sentence = "Waiting for nodes"
-    created = words.unix(story.data.record.get("created_at"))
-    if created:
-        sentence += f" since {words.date_and_clock(created)}"
-    reason = story.data.record.get("reason")
-    if reason:
-        sentence += f": {reason}"
+    record = story.data.record
+    if record.created_at:
+        sentence += f" since {words.date_and_clock(record.created_at)}"
+    if record.reason:
+        sentence += f": {record.reason}"
     return Verdict("Pending", "pending", f"{sentence}.", _partial(story))
 
 
@@ -190,7 +189,7 @@ def _partial(story: Story) -> tuple[str, ...]:
 
 def _so_far(story: Story) -> str:
     """Return `, step 300 of 600, mean IoU 0.58 against a goal of at least 0.65`."""
-    progress, goal = _progress(story), goal_of(story.data)
+    progress, goal = _progress(story), story.data.goal
     if goal is None:
         return progress
     last, hit = last_value(story, goal), story.clock.first_hit
@@ -204,7 +203,7 @@ def _so_far(story: Story) -> str:
 
 def _lasted_s(story: Story) -> float:
     """Return how long a run has lasted, from the first start of its ranks to the last thing known of it."""
-    started = words.unix(story.data.record.get("started_at"))
+    started = story.data.record.started_at
     if started is None:
         return story.span.length_s
     return max(story.span.end - started, 0.0)
@@ -238,7 +237,7 @@ def figures_of(story: Story) -> list[KeyFigure]:
 
 def _utilisation(story: Story) -> KeyFigure | None:
     """Return model FLOPs utilisation: what the program told of its operations, to what its GPUs could do at most."""
-    reached = _number(story.data.mapping("results").get("tflops"))
+    reached = story.data.record.results.get("tflops")
     gpus = chain.from_iterable(event.gpus for event in story.data.of(PilotStarted))
     peaks = {gpu_peak_tflops(str(gpu.get("name"))) for gpu in gpus}
     if reached is None or len(peaks) != 1:
@@ -251,31 +250,31 @@ def _utilisation(story: Story) -> KeyFigure | None:
 
 
 def _train_figure(story: Story) -> KeyFigure:
-    took, goal = _number(story.data.record.get("time_to_train_s")), goal_of(story.data)
+    took, goal = story.data.record.time_to_train_s, story.data.goal
+    note = "goal not reached yet"
     if took is not None:
-        return KeyFigure("Time to train", words.duration(took), f"from {clock_name(story)} to the goal, measured")
-    if goal is None:
-        return KeyFigure("Time to train", words.NONE, "no goal was given")
-    if story.data.final:
-        return KeyFigure("Time to train", words.NONE, "the goal was not reached")
-    return KeyFigure("Time to train", words.NONE, "goal not reached yet")
+        note = f"from {clock_name(story)} to the goal, measured"
+    elif goal is None:
+        note = "no goal was given"
+    elif story.data.record.is_final:
+        note = "the goal was not reached"
+    return KeyFigure("Time to train", words.duration(took), note)
 
 
 def _duration(story: Story) -> KeyFigure:
     record = story.data.record
-    created, started = words.unix(record.get("created_at")), words.unix(record.get("started_at"))
     note = "from the first start of the ranks"
-    if created is not None and started is not None and started - created >= 1:
-        note = f"after {words.duration(started - created)} of waiting"
-    if story.data.final:
-        return KeyFigure("Duration", words.duration(_number(record.get("duration_s"))), note)
+    if record.created_at and record.started_at and record.started_at - record.created_at >= 1:
+        note = f"after {words.duration(record.started_at - record.created_at)} of waiting"
+    if story.data.record.is_final:
+        return KeyFigure("Duration", words.duration(record.duration_s), note)
     return KeyFigure("Duration so far", words.duration(_lasted_s(story)), note)
 
 
 def _quality(story: Story) -> KeyFigure | None:
-    goal = goal_of(story.data)
+    goal, loss = story.data.goal, story.data.record.results.get("loss")
     if goal is None:
-        return _loss(story)
+        return None if loss is None else KeyFigure("Loss", words.number(loss), "last value reported")
     value = last_value(story, goal)
     meter = None
     if value is not None and 0 <= value <= 1 and 0 <= goal.bound <= 1:
@@ -284,41 +283,33 @@ def _quality(story: Story) -> KeyFigure | None:
     return KeyFigure(name[0].upper() + name[1:], goal.show(value), f"last value, goal {goal.text}", meter)
 
 
-def _loss(story: Story) -> KeyFigure | None:
-    loss = _number(story.data.mapping("results").get("loss"))
-    if loss is None:
-        return None
-    return KeyFigure("Loss", words.number(loss), "last value reported")
-
-
 def _cost(story: Story) -> KeyFigure:
-    cost = story.data.mapping("cost")
-    if _number(cost.get("amount")) is None:
+    cost, paid = story.data.record.cost, amount(story)
+    if cost is None or paid is None:
         return KeyFigure("Cost", words.NONE, "no prices given")
-    amount = f"{cost['amount']:,.2f} {cost.get('currency') or ''}"
-    return KeyFigure("Cost", amount.strip(), str(cost.get("origin") or ""))
+    return KeyFigure("Cost", f"{paid:,.2f} {cost.get('currency') or ''}".strip(), str(cost.get("origin") or ""))
 
 
 def _world(story: Story) -> KeyFigure:
-    nodes, world = _number(story.data.record.get("nodes")), _number(story.data.record.get("world_size"))
-    if world is None and not nodes:
+    nodes, world = story.data.record.nodes, story.data.record.world_size
+    if not nodes:
         return KeyFigure("World size", words.NONE, "not joined yet")
-    note = words.count(int(nodes or 1), "node")
-    if world is not None and nodes and world % nodes == 0:
-        note += f" x {words.count(int(world // nodes), 'rank')}"
+    note = words.count(nodes, "node")
+    if world % nodes == 0:
+        note += f" x {words.count(world // nodes, 'rank')}"
     return KeyFigure("World size", words.number(world), note)
 
 
 def _attempts(story: Story) -> KeyFigure:
-    attempts = int(_number(story.data.record.get("attempts")) or len(story.attempts))
+    attempts = story.data.record.attempts or len(story.attempts)
     return KeyFigure("Attempts", words.number(attempts), _attempts_note(story, attempts))
 
 
 def _attempts_note(story: Story, attempts: int) -> str:
     if not attempts:
-        return "none was started" if story.data.final else "none started yet"
+        return "none was started" if story.data.record.is_final else "none started yet"
     if attempts == 1:
-        return "no retry was needed" if story.data.state == "succeeded" else "no retry"
+        return "no retry was needed" if story.data.record.state == "succeeded" else "no retry"
     # A node that was lost, or a run that was put back, spends none.
     spent = len(story.data.of(Retry))
     return words.count(spent, "retry", "retries") if spent else "no retry was spent"
@@ -341,9 +332,3 @@ def _energy(story: Story) -> KeyFigure | None:
     if joules >= 3.6e5:
         energy = f"{words.number(joules / 3.6e6)} kWh"
     return KeyFigure("Energy", energy, f"{' and '.join(sorted(parts, reverse=True))}, measured")
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)

@@ -34,7 +34,7 @@ _EXAMPLE = "write it like `camera=front_center and size>=1MB`"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One column held against a value; the places are columns of the filter's text, from 1."""
+    """One column held against a value, each with where it stands in the filter's text, from 1."""
 
     name: str
     operator: str
@@ -72,7 +72,7 @@ def parse_filter(text: str) -> Filter:
     """Return the tree of a filter; a refusal names the place in its text."""
     if len(text) > _LONGEST:
         raise filter_refusal(1, "", f"is longer than {_LONGEST:,} characters", "make a tag of what it chooses")
-    return _Parser(list(_tokens(text)), len(text) + 1).whole()
+    return _Parser(list(_tokens(text)), len(text) + 1).tree()
 
 
 def filter_refusal(at: int, field: str, message: str, hint: str | None) -> Refusal:
@@ -107,7 +107,7 @@ class _Parser:
         self._tokens, self._end = tokens, end
         self._at = self._depth = 0
 
-    def whole(self) -> Filter:
+    def tree(self) -> Filter:
         if not self._tokens:
             raise filter_refusal(1, "", "is empty", _EXAMPLE)
         tree = self._joined("or")
@@ -134,7 +134,7 @@ class _Parser:
     def _part(self) -> Filter:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise filter_refusal(self._place(), "", f"has more than {_DEEPEST} brackets in each other", None)
+            raise filter_refusal(self._column(), "", f"has more than {_DEEPEST} brackets in each other", None)
         try:
             if self._takes_keyword("not"):
                 return Negated(self._part())
@@ -155,15 +155,15 @@ class _Parser:
         operator = self._next("operator")
         if operator is None:
             hint = f"{name.text} is compared with one of {', '.join(OPERATORS)}"
-            raise filter_refusal(self._place(), name.text, "an operator is missing behind it", hint)
+            raise filter_refusal(self._column(), name.text, "an operator is missing behind it", hint)
         value = self._text("a value is missing here")
         return Comparison(name.text, operator.text, value.text, name.at, value.at)
 
     def _text(self, missing: str) -> _Token:
         token = self._next("word", "quoted")
         if token is None or (token.kind == "word" and token.text.lower() in _KEYWORDS):
-            place = token.at if token else self._place()
-            raise filter_refusal(place, "", missing, _EXAMPLE)
+            column = token.at if token else self._column()
+            raise filter_refusal(column, "", missing, _EXAMPLE)
         return token
 
     def _next(self, *kinds: str) -> _Token | None:
@@ -188,7 +188,7 @@ class _Parser:
                 return True
         return False
 
-    def _place(self) -> int:
+    def _column(self) -> int:
         if self._at < len(self._tokens):
             return self._tokens[self._at].at
         return self._end

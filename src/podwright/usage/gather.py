@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from podwright.clients.machine import count_gpus
 from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
@@ -27,6 +27,8 @@ from podwright.usage.waste import Waste, busy_gpus, sum_up
 if TYPE_CHECKING:
     from podwright.costs import Price
     from podwright.spec import KubernetesScheduler, Pod, SlurmScheduler
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -95,20 +97,17 @@ class TargetWaste:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` and an API have it; times are ISO 8601."""
-        waste, price, gpu_hour = self.waste, None, None
+        waste, price = self.waste, self.price
         if waste is None:
             return {"target": self.target, "error": self.away}
-        if self.price is not None:
-            gpu_hour = self.price.per_gpu_hour
-            price = {"gpu_hour": gpu_hour, "currency": self.price.currency, "origin": self.price.origin}
         return {
             "target": self.target,
             "error": None,
             "since": iso(waste.since),
             "until": iso(waste.until),
             "accounting": self.accounting,
-            "price": price,
-            **waste.as_json(gpu_hour),
+            "price": None if price is None else price.as_json(),
+            **waste.as_json(None if price is None else price.per_gpu_hour),
         }
 
 
@@ -146,15 +145,20 @@ def _targets_of(pod: Pod, ref: str) -> Iterator[UsageTarget]:
 
 def queues(session: Session, name: str | None = None) -> list[TargetQueue]:
     """Return the queue of one target, or of all; a cluster that cannot be reached does not hide the others."""
-    rows = []
+    return list(_each(session, name, lambda target: _queue(session, target), TargetQueue))
+
+
+def _each(
+    session: Session, name: str | None, ask: Callable[[UsageTarget], Row], row: Callable[..., Row]
+) -> Iterator[Row]:
+    """Yield what each target says, or why it cannot be asked; of one that was named that is refused."""
     for target in targets(session.home, name):
         try:
-            rows.append(_queue(session, target))
+            yield ask(target)
         except Refusal as refusal:
             if name is not None:
                 raise
-            rows.append(TargetQueue(target.name, away=refusal.problems[0].message))
-    return rows
+            yield row(target.name, away=refusal.problems[0].message)
 
 
 def _queue(session: Session, target: UsageTarget) -> TargetQueue:
@@ -164,7 +168,8 @@ def _queue(session: Session, target: UsageTarget) -> TargetQueue:
         return _own_queue(session, target)
     if engine.holds:
         # Whoever looks lets runs start that waited for another one: nobody else does.
-        reconcile(session, [run_id for run_id in _open_ids(session.home, target) if _comes_after(session.home, run_id)])
+        ids = _open_ids(session.home, target)
+        reconcile(session, [run_id for run_id in ids if session.home.folder(run_id).asked.after is not None])
     nodes = cluster.nodes()
     listed = [replace(job, run=own_run(session.home, job.job, job.name)) for job in cluster.queue()]
     jobs = _without_ended(session, engine, listed)
@@ -205,10 +210,6 @@ def _open_ids(home: Home, target: UsageTarget) -> list[str]:
     """Return the runs of this home that went to the target and are not over."""
     home.sync()
     return [run_id for run_id in home.index.open_ids(time.time()) if home.folder(run_id).asked.target in target.aliases]
-
-
-def _comes_after(home: Home, run_id: str) -> bool:
-    return home.folder(run_id).asked.after is not None
 
 
 def _own_queue(session: Session, target: UsageTarget) -> TargetQueue:
@@ -256,15 +257,7 @@ def _limit_s(folder: RunFolder) -> float | None:
 
 def wasted(session: Session, name: str | None = None, since_s: float = 7 * 86400.0) -> list[TargetWaste]:
     """Return what became of the GPU hours of the last `since_s` seconds, target by target."""
-    rows = []
-    for target in targets(session.home, name):
-        try:
-            rows.append(_wasted(session, target, since_s))
-        except Refusal as refusal:
-            if name is not None:
-                raise
-            rows.append(TargetWaste(target.name, away=refusal.problems[0].message))
-    return rows
+    return list(_each(session, name, lambda target: _wasted(session, target, since_s), TargetWaste))
 
 
 def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWaste:

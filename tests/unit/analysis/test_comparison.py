@@ -47,7 +47,7 @@ def test_of_one_run_there_is_a_ratio_and_nothing_else() -> None:
     assert document == {
         "ratio": pytest.approx(1.0613),
         "interval": None,
-        "n": [1, 1],
+        "n": (1, 1),
         "p": None,
         "verdict": "not proven",
         "margin": 0.03,

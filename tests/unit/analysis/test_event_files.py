@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podwright.analysis.event_files import MAX_RECORD_BYTES, Scalar, crc32c, scalars
-from podwright.analysis.reported import CurvePoint, Told
-from podwright.reading.event_folder import beside, told_by_event_files
+from podwright.analysis.reported import CurvePoint, Told, summed_up
+from podwright.reading.event_folder import beside, values_of_event_files
 from tests.fixtures.tensorboard import HEAD, field, record, simple, tensor
 
 # Not by our own encoder: the length and its checksum that files of TensorBoard begin with.
@@ -59,7 +59,7 @@ def test_files_of_a_run_become_curves(tmp_path: Path) -> None:
     write(tmp_path, f"checkpoints/train/{name}", simple(2.0, 1, "acc", 0.1) + simple(9.0, 2, "nan", float("nan")))
     write(tmp_path, f"checkpoints/val/{name}", simple(2.0, 1, "acc", 0.2) + b"\0" * 12)
     unread: list[str] = []
-    told = told_by_event_files(tmp_path, unread)
+    told = summed_up(values_of_event_files(tmp_path, unread))
     assert {name: [point[1:] for point in points] for name, points in told.curves.items()} == {
         "train_acc": [(1.0, pytest.approx(0.1))],
         "val_acc": [(1.0, pytest.approx(0.2))],
@@ -74,7 +74,7 @@ def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "run" / "results" / "logs").symlink_to(tmp_path / "else")
     (tmp_path / "run" / "results" / "x.tfevents.1").symlink_to(tmp_path / "else" / "events.out.tfevents.1")
     unread: list[str] = []
-    assert told_by_event_files(tmp_path / "run", unread).curves == {}
+    assert summed_up(values_of_event_files(tmp_path / "run", unread)).curves == {}
     assert len(unread) == 1
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.apply.drift import changes, diff, drifts, status_of
+from podwright.bringup.apply.drift import Drift, changes_of, drifts, status_of
 from podwright.bringup.apply.observe import question
 from podwright.bringup.on_host import inspect_host
 from podwright.bringup.plan.host import HostFile, HostFolder, HostPlan, Step
@@ -69,11 +69,12 @@ def test_a_plan_says_what_would_change_and_shows_no_secret(tmp_path: Path) -> No
     put(tmp_path / "key", "stolen", 0o400)
     plan = plan_of(tmp_path, "first\nwanted\n")
     answer = seen(plan)
-    assert [row["change"] for row in changes(plan, answer, {"key": "hidden"})] == ["edit", "edit"]
-    assert [row["change"] for row in changes(plan, None, {})] == ["unknown", "unknown"]
+    changes = changes_of(plan, answer, {"key": "hidden"})
+    assert [row["change"] for row in changes.as_json()["files"]] == ["edit", "edit"]
+    assert list(changes_of(plan, None, {}).changes.values()) == ["unknown", "unknown"]
     config, secret = plan.files()
-    assert diff(config, answer["files"][config.path]) == ["@@ -1,2 +1,2 @@", " first", "-by hand", "+wanted"]
-    assert diff(secret, answer["files"][secret.path]) == ["(the secret key is not shown)"]
+    assert changes.diff(config) == ["@@ -1,2 +1,2 @@", " first", "-by hand", "+wanted"]
+    assert changes.diff(secret) == ["(the secret key is not shown)"]
     assert "content" not in answer["files"][secret.path]
     assert "stolen" not in json.dumps(answer)
 
@@ -88,13 +89,13 @@ def test_packages_services_and_gpus_are_compared() -> None:
     plan = HostPlan("n1", "10.0.0.1", {"a.b": Step(packages=("munge",), services=("munge",))})
     there: dict[str, Any] = {"files": {}, "packages": {"munge": None}, "services": {"munge": "inactive, enabled"}}
     answer = {**there, "gpus": 7, "broken": True, "links": {}}
-    rows = [drift.as_json() for drift in drifts(plan, answer, {}, MODEL)]
-    assert rows == [
-        {"what": "packages", "expected": "whole", "found": "half installed"},
-        {"what": "package munge", "expected": "installed", "found": "missing"},
-        {"what": "service munge", "expected": "active, enabled", "found": "inactive, enabled"},
-        {"what": "GPUs", "expected": "8", "found": "7"},
+    assert drifts(plan, answer, {}, MODEL) == [
+        Drift("packages", "whole", "half installed"),
+        Drift("package munge", "installed", "missing"),
+        Drift("service munge", "active, enabled", "inactive, enabled"),
+        Drift("GPUs", "8", "7"),
     ]
+    assert status_of(plan, answer, {}, MODEL).as_json()["drift"][3] == {"what": "GPUs", "expected": "8", "found": "7"}
 
 
 def test_a_package_of_another_release_is_lacking_and_named() -> None:
@@ -141,9 +142,9 @@ def test_a_host_says_what_it_has_of_its_links() -> None:
 
 def test_a_host_that_does_not_answer_is_unreachable() -> None:
     plan = HostPlan("n1", "10.0.0.1")
-    assert status_of(plan, refuse("no route"), {}, NodeModel()) == {
+    assert status_of(plan, refuse("no route"), {}, NodeModel()).as_json() == {
         "state": "unreachable",
         "drift": [],
         "reason": "no route",
     }
-    assert status_of(plan, seen(plan), {}, NodeModel()) == {"state": "ok", "drift": []}
+    assert status_of(plan, seen(plan), {}, NodeModel()).as_json() == {"state": "ok", "drift": []}

@@ -56,12 +56,12 @@ def test_people_of_an_ldap_are_known_by_dex(tmp_path: Path, golden: Callable[[Pa
     """The API server asks the issuer that Dex is, and Dex the LDAP."""
     site = with_login(tmp_path, LDAP)
     chart = next(chart for chart in charts(site) if chart.name == "dex")
-    golden(CASE / "expected" / "dex.yaml", chart_text(site, chart))
+    golden(CASE / "expected" / "dex.yaml", chart_text(chart))
     arguments = yaml.safe_load_all(kubeadm.init_text(site))
     server = next(part["apiServer"] for part in arguments if part["kind"] == "ClusterConfiguration")
     given = {each["name"]: each["value"] for each in server["extraArgs"]}
-    assert given["oidc-issuer-url"] == chart.values(site)["config"]["issuer"] == "https://m1:32000"
-    assert given["oidc-client-id"] == chart.values(site)["config"]["staticClients"][0]["id"]
+    assert given["oidc-issuer-url"] == chart.values["config"]["issuer"] == "https://m1:32000"
+    assert given["oidc-client-id"] == chart.values["config"]["staticClients"][0]["id"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_what_a_host_joins_with_is_made_anew_on_need_and_the_authorities_never(t
     tomorrow = time.time() + 86400
     later = vault.fill(site, clock=lambda: tomorrow).values
     assert later["kubernetes_discovery"] != values["kubernetes_discovery"]
-    with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made anew'):
+    with pytest.raises(Refusal, match='"kubernetes_ca_key" is not a secret that can be made again'):
         vault.fill(site, rotate=["kubernetes_ca_key"])
     rotated = vault.fill(site, rotate=["kubernetes_discovery"]).values
     assert rotated["kubernetes_discovery"] != later["kubernetes_discovery"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.mirror import archive, collect, wheels
-from podwright.bringup.mirror.serve import ArchiveServer
+from podwright.bringup.mirror.server import ArchiveServer
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
 

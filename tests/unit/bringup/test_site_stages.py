@@ -13,7 +13,8 @@ import yaml
 from podwright.bringup.apply import ansible
 from podwright.bringup.plan.hosts import plan
 from podwright.bringup.plan.site import site_of
-from podwright.bringup.plan.stages import base, mirror, nvidia, slurm, storage
+from podwright.bringup.plan.stages import base, mirror, nvidia, storage
+from podwright.bringup.plan.template import text_of
 from podwright.spec import Refusal, load_pod
 from podwright.spec.provisioning import NvidiaSettings
 from tests.fixtures.hosts import told
@@ -191,4 +192,4 @@ def accepted_pin(folder: Path, text: str) -> None:
 
 
 def test_enroot_keeps_each_users_images_apart() -> None:
-    assert slurm.enroot_text().count("user-$(id -u)") == 3
+    assert text_of("enroot.conf").count("user-$(id -u)") == 3

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from podwright.bringup.apply.validate import ValidationCheck, at_least, checks, member, summary
+from podwright.bringup.apply.validate import CheckResult, ValidationCheck, ValidationResult, at_least, checks, member
 from podwright.bringup.plan.site import site_of
 from podwright.spec import load_pod
 from tests.paths import CASES
@@ -30,13 +31,15 @@ POD = CASES / "bringup" / "hosts" / "small" / "pod.yaml"
     ],
 )
 def test_an_answer_is_judged(check: ValidationCheck, answer: tuple[int, str, str], state: str) -> None:
-    assert check.result(*answer)["state"] == state
+    assert check.result(*answer).state == state
 
 
 def test_why_it_failed_is_its_value() -> None:
     row = ValidationCheck("a job", "m1", "", "2").result(1, "", "one\nsrun: error: no nodes\n")
-    assert row == {"name": "a job", "host": "m1", "state": "failed", "value": "srun: error: no nodes", "expected": "2"}
-    assert summary([row, {**row, "state": "passed"}]) == "1 passed, 1 failed"
+    values = {"name": "a job", "host": "m1", "state": "failed", "value": "srun: error: no nodes", "expected": "2"}
+    result = ValidationResult([row, replace(row, state="passed")])
+    assert result.as_json()["checks"][0] == values
+    assert (result.summary(), result.is_ok) == ("1 passed, 1 failed", False)
 
 
 def test_every_kind_of_check_is_there() -> None:
@@ -54,11 +57,11 @@ def test_lines_are_what_a_shell_takes(tmp_path: Path) -> None:
     for check in lines.values():
         subprocess.run(["/bin/sh", "-n", "-c", check.line], check=True)
     written = shell(lines["fast is written, MB/s"])
-    assert (written["state"], int(written["value"]) > 0) == ("measured", True)
+    assert (written.state, int(written.value) > 0) == ("measured", True)
     assert not list(tmp_path.glob(".podwright-*"))
-    assert shell(lines["GPUs of the driver"])["state"] in ("skipped", "passed", "failed")
+    assert shell(lines["GPUs of the driver"]).state in ("skipped", "passed", "failed")
 
 
-def shell(check: ValidationCheck) -> dict[str, str]:
+def shell(check: ValidationCheck) -> CheckResult:
     done = subprocess.run(["/bin/sh", "-c", check.line], capture_output=True, text=True, check=False)
     return check.result(done.returncode, done.stdout, done.stderr)

@@ -18,7 +18,7 @@ from podwright.bringup.kubernetes.openshift import (
     grant_objects,
     inline_source,
 )
-from podwright.bringup.kubernetes.volumes import local_objects, storage_objects
+from podwright.bringup.kubernetes.volumes import storage_objects
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.engines.kubernetes.claims import why_unbound
 from podwright.spec.problems import Refusal
@@ -67,10 +67,6 @@ def checked(objects: list[dict[str, Any]]) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_storage(pod: spec.Pod, name: str, golden: Callable[[Path, str], None]) -> None:
     golden(FOLDER / "storage" / f"{name}.yaml", checked(storage_objects(pod, storage(pod, name), "adas")))
-
-
-def test_local_disks(pod: spec.Pod, golden: Callable[[Path, str], None]) -> None:
-    golden(FOLDER / "storage" / "nvme.yaml", checked(local_objects(pod, pod.hosts(), "/raid", 14 << 40)))
 
 
 def test_storage_that_says_too_little_is_refused(pod: spec.Pod) -> None:

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.labels.stats import count_labels
+from podwright.data.labels.recount import count_labels
 from podwright.data.policies.curation import Curator, perceptual_hash
 from tests.fixtures.a2d2 import write_frame
 from tests.unit.data.conftest import Say

@@ -14,7 +14,7 @@ from podwright.data.catalog.dataset import Dataset, _Part, open_dataset, source_
 from podwright.data.catalog.files import CatalogFile
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.labels.stats import count_labels
+from podwright.data.labels.recount import count_labels
 from podwright.data.policies.tags import tag
 from podwright.data.query import bitmaps, lookup
 from podwright.data.query.conditions import Condition, condition_of

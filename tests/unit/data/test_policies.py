@@ -14,8 +14,8 @@ import pytest
 
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
-from podwright.data.policies import policies, runs
-from podwright.data.policies.policies import PolicyFolder
+from podwright.data.policies.folder import JournalEntry, PolicyFolder
+from podwright.data.policies.policies import Policies
 from podwright.data.policies.tags import tag
 from tests.unit.data.conftest import Say
 
@@ -123,6 +123,35 @@ def test_an_archive_holds_the_files_and_leaves_them(ask: Say, scanned: Store, tr
     assert contents(tmp_path / "cold") == {}
 
 
+class CountedFolder(PolicyFolder):
+    """Counts how often its journal is read."""
+
+    reads = 0
+
+    def entries(self) -> list[JournalEntry]:
+        CountedFolder.reads += 1
+        return super().entries()
+
+
+class CountedPolicies(Policies):
+    """Policies whose journals count."""
+
+    def find(self, name: str) -> PolicyFolder:
+        return CountedFolder(self._store, name)
+
+
+def test_a_journal_is_read_as_often_for_many_batches_as_for_one(ask: Say, scanned: Store, tmp_path: Path) -> None:
+    reads = []
+    for name, batch in (("one", 12), ("many", 1)):
+        words = ("--do", "archive", "--to", tmp_path / name, "--batch", batch)
+        ask("policy", "add", name, "--dataset", "a2d2", "--where", "kind=label", *words)
+        CountedFolder.reads = 0
+        assert CountedPolicies(scanned).run(name).done == 12
+        reads.append(CountedFolder.reads)
+    assert reads[0] == reads[1]
+    assert len(list((tmp_path / "many").glob("many-*.tar"))) == 12
+
+
 def test_a_deletion_is_shown_first_and_takes_what_was_shown(ask: Say, tell: Say, scanned: Store, tree: Path) -> None:
     add(ask, "scene=20180802_145028", "--do", "delete")
     shown = ask("policy", "run", "p")
@@ -183,24 +212,24 @@ def test_a_policy_is_paused_between_batches_and_goes_on(ask: Say, scanned: Store
 PAUSE = """
 import sys
 from pathlib import Path
-from podwright.data.policies import runs as policy_runs
+from podwright.data.policies.policies import Policies
 from podwright.data.catalog.store import Store
-policy_runs.pause(Store(Path(sys.argv[1])), "p")
+Policies(Store(Path(sys.argv[1]))).pause("p")
 """
 
 
 def test_run_due_runs_those_whose_time_has_come(ask: Say, tell: Say, scanned: Store) -> None:
     add(ask, "ext=json", "--do", "tag", "--tag", "a=b", "--every", "1h")
     ask("policy", "add", "never", "--dataset", "a2d2", "--where", "ext=json", "--do", "tag", "--tag", "c=d")
-    assert policies.due(scanned) == ["p"]
+    assert Policies(scanned).due() == ["p"]
     tell("policy", "run", "--due")
-    assert policies.due(scanned) == []
+    assert Policies(scanned).due() == []
     assert ask("find", "a2d2", "a=b")["count"] == 12
     folder = PolicyFolder(scanned, "p")
     folder.change(last_at=time.time() - 3601)
-    assert policies.due(scanned) == ["p"]
-    runs.pause(scanned, "p")
-    assert policies.due(scanned) == []
+    assert Policies(scanned).due() == ["p"]
+    Policies(scanned).pause("p")
+    assert Policies(scanned).due() == []
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from podwright import catalog
 from podwright.data.catalog import rescan as rescanning
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.rescan import rescan
@@ -131,12 +132,10 @@ def test_lost_events_are_said(tree: Path) -> None:
 
 
 def test_watching_publishes_what_changes_until_it_is_stopped(tell: Say, store: Store, tree: Path) -> None:
-    from podwright.data.catalog.watching import watch_dataset
-
     scan(store, tree, "a2d2")
     over = threading.Event()
     generations = []
-    for scanned in watch_dataset(store, "a2d2", 0.1, over.is_set):
+    for scanned in catalog().watch("a2d2", 0.1, over.is_set):
         generations.append((scanned.generation, scanned.changed))
         if len(generations) == 1:
             make_deep(tree)

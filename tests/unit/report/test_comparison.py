@@ -8,6 +8,7 @@ import pytest
 from podwright.analysis.data import ReportData
 from podwright.reading.run_data import gather
 from podwright.report import render_comparison
+from tests.unit.report.made import made
 from tests.unit.report.test_page import Reader
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded"
@@ -15,7 +16,7 @@ ENDED = ("succeeded", "failed", "cancelled", "lost")
 
 
 def run(name: str, state: str = "succeeded", **record: object) -> ReportData:
-    return ReportData(record={"id": name, "state": state, **record}, asked={}, read_at=0.0)
+    return made({"id": name, "state": state, **record})
 
 
 def recorded(*names: str) -> list[ReportData]:

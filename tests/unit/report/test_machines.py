@@ -11,6 +11,7 @@ from podwright.analysis.ranks import story_of
 from podwright.report import render_run
 from podwright.report.charts import charts_of
 from podwright.report.verdict import figures_of
+from tests.unit.report.made import made
 
 NOTE = "of the machine: other programs may count too"
 TIMES = array("d", [0.0, 1.0, 2.0])
@@ -24,7 +25,7 @@ def readings(nodes: int, *names: str) -> Mapping[tuple[int, str], Track]:
 
 def run(hosts: list[str], *names: str, engine: str = "local") -> ReportData:
     record = {"id": "x", "state": "succeeded", "hosts": hosts, "nodes": len(hosts)}
-    return ReportData(record, {"engine": engine}, 2.0, readings=readings(len(hosts), *names))
+    return made(record, {"engine": engine}, 2.0, readings=readings(len(hosts), *names))
 
 
 def lines_of(data: ReportData) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from podwright.reading.run_data import gather
 from podwright.report import render_comparison, render_run, write_comparison, write_run_report
 from tests.fixtures.hostile import NO_PLAIN_FILES, TOO_LARGE
 from tests.fixtures.run_folder import START, Shape, write_run
+from tests.unit.report.made import made
 from tests.unit.runs.made import parsed
 from tests.unit.runs.odd import odd_rows
 
@@ -184,9 +185,7 @@ def test_runs_side_by_side(gathered: dict[str, ReportData], runs: dict[str, Path
 
 
 @settings(max_examples=60)
-@given(st.lists(odd_rows(), max_size=12), st.sampled_from(["running", "failed", "succeeded", "lost", None]))
+@given(st.lists(odd_rows(), max_size=12), st.sampled_from(["running", "failed", "succeeded", "lost", "pending"]))
 def test_a_page_comes_out_of_any_events(events: list[dict[str, Any]], state: str | None) -> None:
-    page = render_run(
-        ReportData(record={"id": "x", "state": state}, asked={}, read_at=0.0, events=in_order(parsed(*events)))
-    )
+    page = render_run(made({"state": state}, events=in_order(parsed(*events))))
     assert Reader(page).open == []

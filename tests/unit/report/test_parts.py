@@ -15,6 +15,7 @@ from podwright.runs.events import ResultTold
 from podwright.runs.series import ToldValue, of_events
 from podwright.theme.words import fold, number, quantity, score
 from tests.fixtures.run_folder import START
+from tests.unit.report.made import made
 
 SMALL = Confusion(("road", "car", "ghost", "never"), ((90, 10, 0, 0), (5, 15, 5, 0), (0,) * 4, (0,) * 4), {})
 
@@ -25,7 +26,7 @@ def told(*values: dict[str, float], rank: int = 0) -> list[ToldValue]:
 
 
 def data(**fields: object) -> ReportData:
-    return replace(ReportData(record={"id": "x", "state": "running"}, asked={}, read_at=0.0), **fields)
+    return made({"state": "running"}, **fields)
 
 
 def test_classes_that_never_occurred_take_no_room() -> None:
@@ -51,8 +52,7 @@ def test_loss_comes_first_then_the_goal_and_nothing_is_said_twice() -> None:
         {"step": 1, "loss": 2.0, "mean_iou": 0.1, "eval_accuracy": 0.1, "lr": 0.5},
         {"step": 2, "loss": 1.0, "mean_iou": 0.2, "eval_accuracy": 0.2, "lr": 0.4, "iou.road": 0.3, "once": 1},
     )
-    record = {"id": "x", "state": "running", "goal": goal}
-    assert [curve.name for curve in curves_of(data(record=record, told=summed_up(values)))] == [
+    assert [curve.name for curve in curves_of(made({}, {"workload": {"goal": goal}}, told=summed_up(values)))] == [
         "loss",
         "mean_iou",
         "lr",
@@ -112,7 +112,7 @@ def test_equal_nodes_are_said_once_and_a_difference_by_name(gathered: dict[str, 
 
 
 def test_the_recipe_unpacks_the_code_and_keeps_the_changes(gathered: dict[str, ReportData]) -> None:
-    folder = gathered["succeeded"].record["folder"]
+    folder = gathered["succeeded"].record.folder
     assert recipe(story_of(gathered["succeeded"])).commands == (
         f"mkdir segmentation-7f3k-again && tar -xf {folder}/job/code.tar -C segmentation-7f3k-again",
         "podwright run segmentation-7f3k-again/examples/segmentation.yaml --set retries=3 --on local",

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
 from podwright.reading.run_data import gather
 from podwright.report import render_run
 from podwright.report.profile import short_name
 from podwright.report.verdict import figures_of
 from tests.fixtures.run_folder import Shape, write_run
+from tests.unit.report.made import made
 from tests.unit.runs.made import event, parsed
 
 PROFILE = {
@@ -73,7 +73,7 @@ def test_without_one_there_is_no_section(folder: Path) -> None:
 def test_operations_told_are_held_against_the_peak(gpus: list[str], shown: str | None) -> None:
     pilot = event("pilot", gpus=[{"index": index, "name": name} for index, name in enumerate(gpus)])
     record = {"id": "x", "state": "succeeded", "results": {"tflops": 494.5}}
-    data = ReportData(record=record, asked={}, read_at=2.0, events=tuple(parsed(pilot)))
+    data = made(record, read_at=2.0, events=tuple(parsed(pilot)))
     figures = {figure.label: figure.value for figure in figures_of(story_of(data))}
     assert figures.get("Model FLOPs utilisation") == shown
 

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from podwright.analysis.data import ReportData
 from podwright.report import render_comparison
+from tests.unit.report.made import made
 from tests.unit.report.test_page import HOSTILE, Reader
 
 GOAL = {"metric": "mean_iou", "at_least": 0.6}
@@ -16,7 +18,7 @@ GOAL = {"metric": "mean_iou", "at_least": 0.6}
 def point(number: int, matrix: Mapping[str, Any] | None, results: Mapping[str, float], **more: Any) -> ReportData:
     record = {"id": f"toy-1-{number}", "parent": "toy-1", "state": "succeeded", "duration_s": 10.0 + number}
     asked = {"workload": {"goal": more.pop("goal", None)}}
-    return ReportData({**record, "matrix": matrix, "results": results, **more}, asked, 100.0)
+    return made({**record, "matrix": matrix, "results": results, **more}, asked, 100.0)
 
 
 def grid(goal: Mapping[str, Any] | None = None) -> list[ReportData]:
@@ -91,9 +93,7 @@ def test_the_best_cell_has_a_frame_and_the_strongest_colour() -> None:
 )
 def test_what_is_best_says_the_goal_or_a_name_that_leaves_no_doubt(name: str, goal: Any, best: list[str]) -> None:
     runs = [
-        ReportData(
-            {**run.record, "results": {name: run.record["results"]["mean_iou"]}, "duration_s": 1.0}, run.asked, 100.0
-        )
+        replace(run, record=replace(run.record, results={name: run.record.results["mean_iou"]}, duration_s=1.0))
         for run in grid(goal)
     ]
     page = render_comparison(runs)

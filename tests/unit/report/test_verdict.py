@@ -5,6 +5,7 @@ import pytest
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import story_of
 from podwright.report.verdict import figures_of, verdict_of
+from tests.unit.report.made import made
 
 SENTENCES = {
     "succeeded": "Reached mean IoU 0.67, goal at least 0.65, in 1m 31s.",
@@ -33,14 +34,14 @@ def test_a_failure_comes_with_its_last_lines_what_was_seen_and_where_to_look(gat
 
 
 def test_a_run_of_which_nothing_is_known_is_waiting() -> None:
-    nothing = ReportData(record={"id": "x", "created_at": "2025-11-16T03:54:08Z"}, asked={}, read_at=0.0)
+    nothing = made({"created_at": "2025-11-16T03:54:08Z"})
     assert verdict_of(story_of(nothing)).sentence == "Waiting for nodes since 2025-11-16 03:54:08 UTC."
 
 
 def test_a_value_that_was_only_read_and_would_meet_the_goal_is_called_so() -> None:
     goal = {"metric": "loss", "at_most": 0.5}
     record = {"id": "x", "state": "succeeded", "duration_s": 4.0, "goal": goal, "results": {"loss": 0.4}}
-    sentence = verdict_of(story_of(ReportData(record=record, asked={}, read_at=0.0))).sentence
+    sentence = verdict_of(story_of(made(record))).sentence
     expected = "loss 0.40, which was read, not reported, and counts once the program reports it or `results:` names it"
     assert expected in sentence
 
@@ -60,11 +61,11 @@ def test_figures_carry_unit_and_origin(gathered: dict[str, ReportData]) -> None:
 
 def test_prices_make_a_cost() -> None:
     record = {"id": "x", "state": "succeeded", "cost": {"amount": 1234.5, "currency": "EUR", "origin": "modelled"}}
-    figures = figures_of(story_of(ReportData(record=record, asked={}, read_at=0.0)))
+    figures = figures_of(story_of(made(record)))
     assert [(f.value, f.note) for f in figures if f.label == "Cost"] == [("1,234.50 EUR", "modelled")]
 
 
 def test_a_run_that_was_put_back_spent_no_retry() -> None:
     record = {"id": "x", "state": "succeeded", "attempts": 2}
-    figures = figures_of(story_of(ReportData(record=record, asked={}, read_at=0.0)))
+    figures = figures_of(story_of(made(record)))
     assert [(f.value, f.note) for f in figures if f.label == "Attempts"] == [("2", "no retry was spent")]

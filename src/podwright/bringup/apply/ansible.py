@@ -20,49 +20,21 @@ PLAYBOOK, DOWN, INVENTORY, VAULT = "site.yml", "down.yml", "inventory.json", "va
 _SENT = ("inspect_host.py", "apply_step.py")
 """Programs that hosts are sent as they are."""
 _KEPT = frozenset({"ssh"})  # without it a host could not be reached any more
-_CONFIG = """\
-[defaults]
-collections_path = collections
-inventory = inventory.json
-forks = 50
-host_key_checking = True
-interpreter_python = /usr/bin/python3
-retry_files_enabled = False
-# No task waits for ever; those that take long say so themselves.
-task_timeout = 600
-# For an answer of sudo: a host at its limits is late, not unreachable.
-timeout = 60
-[ssh_connection]
-pipelining = True
-ssh_args = -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=15 -o ServerAliveInterval=15
-"""
-
-
-_DOWN_PLAYBOOK = """\
-# Takes the pod's services off its hosts, last ones first; files, packages and data stay.
-- name: down
-  hosts: all
-  gather_facts: false
-  tasks:
-    - name: Services
-      ansible.builtin.systemd_service: {name: "{{ item }}", state: stopped, enabled: false}
-      loop: "{{ podwright_services }}"
-"""
 
 
 def project_files(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[str, int]) -> dict[str, str]:
     """Return every file of the project by its path, but for the vault; contents lie there once, by digest."""
     texts: dict[str, str] = {}
+    own = files("podwright.bringup.apply")
     for plan in plans.values():
         texts |= {f"files/{file.digest}": file.text for file in plan.files() if not file.secret}
     return {
-        "ansible.cfg": _CONFIG,
-        "README.md": _readme(pod),
+        **dict(_tree(own / "project")),
+        "README.md": (own / "project" / "README.md").read_text().replace("@pod@", pod.name),
         PLAYBOOK: _playbook(plans),
-        DOWN: _DOWN_PLAYBOOK,
         INVENTORY: _json(inventory(pod, plans, revisions)),
         **{name: (files("podwright.bringup.on_host") / name).read_text() for name in _SENT},
-        **{f"{COLLECTION}/{path}": text for path, text in _tree(files("podwright.bringup.apply") / "collection")},
+        **{f"{COLLECTION}/{path}": text for path, text in _tree(own / "collection")},
         **texts,
     }
 
@@ -149,18 +121,6 @@ def _playbook(plans: Mapping[str, HostPlan]) -> str:
   roles: [podwright.pod.step]
 """)
     return "# Every step is a play; `--tags STAGE` and `--limit HOSTS` take a part.\n" + "\n".join(plays)
-
-
-def _readme(pod: Pod) -> str:
-    return f"""\
-# The pod {pod.name} as a project of Ansible
-
-Written by `podwright pod plan --out`. It does what `podwright pod up` does:
-
-    ansible-playbook {PLAYBOOK} --vault-password-file KEY [--check] [--tags STAGE] [--limit HOSTS]
-
-KEY is the file that PODWRIGHT_VAULT_KEY_FILE names. `{VAULT}` holds the pod's secrets, encrypted with it.
-"""
 
 
 def _tree(folder: Traversable, above: str = "") -> list[tuple[str, str]]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from podwright.bringup.plan.netboot import hyphens, machines
+from podwright.bringup.plan.netboot import NetbootPlaces, hyphens, machines
 
 if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
 
 STATES = ("absent", "seen", "booting", "installing", "installed", "running")
-"""In their order: a host goes from one to the next, and back to `booting` or `installed` when it boots anew."""
+"""In their order: a host goes from one to the next, and back to `booting` or `installed` when it boots again."""
 # What a request shows of the host that makes it, by how its path begins.
 _SHOWS = {
     "/mac/": "booting",
@@ -35,9 +35,28 @@ class NodeState:
     address: str | None = None
     since: str | None = None
 
-    def as_json(self) -> dict[str, str | None]:
-        """Return the form that `--json` prints."""
-        return asdict(self)
+
+@dataclass(frozen=True)
+class NodesResult:
+    """Every host of a pod, then machines that are none of them, by their hardware address."""
+
+    hosts: Mapping[str, NodeState]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `pod nodes --json` prints."""
+        return {"hosts": {name: asdict(host) for name, host in self.hosts.items()}}
+
+
+def question(places: NetbootPlaces) -> str:
+    """Return the line of shell by which the server says what it saw: leases, requests, and who is done."""
+    shown = (f"cat {places.leases}", f"cat {places.log}", f"ls {places.root}/done")
+    return "; echo ---; ".join(f"{each} 2>/dev/null" for each in shown) + "; true"
+
+
+def nodes_of(site: Site, answer: str) -> NodesResult:
+    """Return how far hosts are by what the server said."""
+    leases, requests, done = answer.split("---\n")
+    return NodesResult(node_states(site, leases, requests, done.split()))
 
 
 def node_states(site: Site, leases: str, requests: str, done: Iterable[str]) -> dict[str, NodeState]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Whom kubeadm lets join, and nothing else.
 JOINING = "/O=system:bootstrappers:kubeadm:default-node-token/CN=system:bootstrap:podwright"
 _GOOD_FOR_DAYS = 1
-# Made anew when half of its time is over, so that the longest bring-up has the other half.
+# Made again when half of its time is over, so that the longest bring-up has the other half.
 _KEPT_S = 12 * 3600
 
 

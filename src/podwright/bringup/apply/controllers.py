@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.redfish import Object, Redfish
+from podwright.bringup.plan.hosts import limited
+from podwright.clients.download import check_digest
+from podwright.clients.redfish import DEVICES, RESETS, Object, Redfish
+from podwright.spec.findings import one_of
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -18,45 +22,112 @@ _AT_ONCE = 16
 HostAnswer = dict[str, Any]
 
 
-def controllers(pod: Pod, hosts: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, Redfish]:
-    """Return the controller of each host; refuse hosts that have none, and a password that nobody gave."""
-    wanted = list(hosts)
-    known: dict[str, Redfish] = {}
+@dataclass(frozen=True)
+class PowerChange:
+    """What hosts are to do: switch, or boot from another device the next time; words that nobody knows are refused."""
+
+    action: str | None = None
+    boot: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.action is not None and self.action not in RESETS:
+            hint = one_of(self.action, "action", RESETS)
+            raise refuse(f'"{self.action}" is not an action', hint=hint, field="ACTION")
+        if self.boot is not None and self.boot not in DEVICES:
+            raise refuse(f'"{self.boot}" is not a device', hint=one_of(self.boot, "device", DEVICES), field="--boot")
+
+
+UNCHANGED = PowerChange()
+
+
+@dataclass(frozen=True)
+class MachinesResult:
+    """What each controller answered; one that failed has an `error`."""
+
+    hosts: Mapping[str, HostAnswer]
+
+    @property
+    def is_ok(self) -> bool:
+        """Return whether every controller did what was asked."""
+        return not any("error" in answer for answer in self.hosts.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` of `pod power` and `pod firmware` prints."""
+        return {"hosts": dict(self.hosts)}
+
+
+@dataclass(frozen=True)
+class PodMachines:
+    """Hosts as machines, each by its management controller."""
+
+    controllers: Mapping[str, Redfish]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Return the hosts that are meant."""
+        return list(self.controllers)
+
+    def power(self, change: PowerChange = UNCHANGED) -> MachinesResult:
+        """Return whether hosts are on and what they boot from next, after a change where one is asked for."""
+
+        def answer(host: str, controller: Redfish) -> HostAnswer:
+            system = controller.system(host)
+            if change == UNCHANGED:
+                return _power(system)
+            if change.boot is not None:
+                controller.boot_next(system, DEVICES[change.boot])
+            if change.action is not None:
+                controller.reset(system, RESETS[change.action])
+            return _power(controller.system(host))
+
+        return self._ask(answer)
+
+    def firmware(self) -> MachinesResult:
+        """Return what hosts are, and the version of each of their firmwares."""
+        return self._ask(_inventory)
+
+    def update(self, component: str, image: str, digest: str) -> MachinesResult:
+        """Have one firmware written of an image with this digest alone; return what each controller said last."""
+        check_digest(image, digest)
+        return self._ask(lambda host, controller: _update(host, controller, component, image))
+
+    def _ask(self, ask: Callable[[str, Redfish], HostAnswer]) -> MachinesResult:
+        """Ask all controllers; one that fails holds nobody else up."""
+
+        def answer(host: str) -> HostAnswer:
+            try:
+                return ask(host, self.controllers[host])
+            except Refusal as refusal:
+                return {"error": refusal.problems[0].message}
+
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
+            return MachinesResult(dict(zip(self.controllers, threads.map(answer, self.controllers), strict=True)))
+
+
+def machines_of(pod: Pod, limit: str | None = None, environ: Mapping[str, str] = os.environ) -> PodMachines:
+    """Return the machines that `limit` names, else those with a controller.
+
+    Hosts that have none are refused, and a password that nobody gave.
+    """
+    found: dict[str, Redfish] = {}
+    hosts = limited(pod.hosts(), limit)
     for group in pod.nodes:
-        if group.bmc is None:
+        mine = [host for host in group.hosts if host in hosts]
+        if group.bmc is None or not mine:
             continue
-        mine = [host for host in group.hosts if host in wanted]
         login = environ.get(group.bmc.secret, "")
-        if mine and ":" not in login:
+        if ":" not in login:
             hint = f"export {group.bmc.secret}=USER:PASSWORD; it is never written down"
             raise refuse(f"{group.bmc.secret} is not set, which {fold_hosts(mine)} are reached with", hint=hint)
         for index, host in enumerate(group.hosts):
+            address = group.bmc.address[index if len(group.bmc.address) > 1 else 0]
             if host in mine:
-                address = group.bmc.address[index if len(group.bmc.address) > 1 else 0]
-                known[host] = Redfish(address.format(host=host), login, group.bmc.certificates)
-    lacking = [host for host in wanted if host not in known]
-    if lacking:
+                found[host] = Redfish(address.format(host=host), login, group.bmc.certificates)
+    lacking = [host for host in hosts if host not in found]
+    if lacking and (limit or not found):
         hint = "write `bmc: {address: ..., secret: NAME}` into their group"
         raise refuse(f"{short(fold_hosts(lacking))} have no management controller in the pod's file", hint=hint)
-    return known
-
-
-def ask_all(known: Mapping[str, Redfish], ask: Callable[[str, Redfish], HostAnswer]) -> dict[str, HostAnswer]:
-    """Return what each controller answers; one that fails says why, and holds nobody else up."""
-
-    def answer(host: str) -> HostAnswer:
-        try:
-            return ask(host, known[host])
-        except Refusal as refusal:
-            return {"error": refusal.problems[0].message}
-
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
-        return dict(zip(known, threads.map(answer, known), strict=True))
-
-
-def power_of(host: str, controller: Redfish) -> HostAnswer:
-    """Return whether a host is on, and what it boots from next."""
-    return _power(controller.system(host))
+    return PodMachines(found)
 
 
 def _power(system: Object) -> HostAnswer:
@@ -66,21 +137,18 @@ def _power(system: Object) -> HostAnswer:
     return {"power": str(system.get("PowerState", "")).lower() or None, "boot": chosen and str(chosen).lower()}
 
 
-def inventory_of(host: str, controller: Redfish) -> HostAnswer:
-    """Return what a host is, and the version of each of its firmwares."""
+def _inventory(host: str, controller: Redfish) -> HostAnswer:
     system = controller.system(host)
-    entries = controller.firmware(system)
     return {
         **_power(system),
         "manufacturer": system.get("Manufacturer"),
         "model": system.get("Model"),
         "serial": system.get("SerialNumber"),
-        "firmware": {str(entry["Name"]): entry.get("Version") for entry in entries},
+        "firmware": {str(entry["Name"]): entry.get("Version") for entry in controller.firmware(system)},
     }
 
 
-def update_of(host: str, controller: Redfish, component: str, image: str) -> HostAnswer:
-    """Have one firmware of a host written; return what the controller said last."""
+def _update(host: str, controller: Redfish, component: str, image: str) -> HostAnswer:
     system = controller.system(host)
     entries = {str(entry["Name"]): entry for entry in controller.firmware(system)}
     if component not in entries:

@@ -13,7 +13,7 @@ _NEXT = (
     (r"is held by process", "wait until it has ended, or end it there"),
     (r"No space left on device|not enough free space", "free space there: `df -h` says where"),
     (r"did not end within|Timeout \(\d+s\) waiting", "look what it waits for: `ps axf`, `journalctl -e`"),
-    (r"Host key verification failed", "if it was set up anew, forget its old key: `ssh-keygen -R HOST`"),
+    (r"Host key verification failed", "if it was set up again, forget its old key: `ssh-keygen -R HOST`"),
     (r"Permission denied|a password is required", "its account must be root, or may sudo without a password"),
     (
         r"Failed to connect|Data could not be sent|Connection (timed out|refused|closed)|No route to host",

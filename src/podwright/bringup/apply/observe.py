@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from podwright.bringup.plan.host import HostPlan
 from podwright.clients.reasons import last_line
@@ -24,34 +24,47 @@ Answer = Seen | Refusal
 _AT_ONCE = 32
 
 
-def observe(
-    pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
-) -> dict[str, Answer]:
-    """Return what each host has of its plan, or why it could not be asked; `on_answer` is called as each answers.
+class HostAccess(Protocol):
+    """The way to a pod's hosts."""
 
-    With `show` the contents of files come too, but for those that hold secrets.
-    """
-    answers: dict[str, Answer] = {}
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
-        waiting = {threads.submit(_ask, pod, plan, show): name for name, plan in plans.items()}
-        for done in as_completed(waiting):
-            name = waiting[done]
-            answers[name] = done.result()
-            on_answer(name)
-    return {name: answers[name] for name in plans}
+    def observe(
+        self, pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
+    ) -> dict[str, Answer]:
+        """Return what each host has of its plan, or why it could not be asked; `on_answer` is called as each answers.
+
+        With `show` the contents of files come too, but for those that hold secrets.
+        """
+
+    def shell(self, site: Site, host: str, line: str) -> SshAnswer:
+        """Run a line of shell on a host as root; return all that it answered."""
 
 
-def shell_on(site: Site, host: str, line: str) -> str:
-    """Run a line of shell on a host as root; return what it printed, and refuse where it failed."""
-    answer = shell_answer(site, host, line)
+class SshHosts:
+    """Hosts by ssh, with the user's own keys."""
+
+    def observe(
+        self, pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
+    ) -> dict[str, Answer]:
+        """Ask all hosts, many at once."""
+        answers: dict[str, Answer] = {}
+        with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
+            waiting = {threads.submit(_ask, pod, plan, show): name for name, plan in plans.items()}
+            for done in as_completed(waiting):
+                name = waiting[done]
+                answers[name] = done.result()
+                on_answer(name)
+        return {name: answers[name] for name in plans}
+
+    def shell(self, site: Site, host: str, line: str) -> SshAnswer:
+        """Run a line of shell on a host as root."""
+        return _reach(site.pod, host, site.addresses[host]).call(_as_root(site.pod, ["/bin/sh", "-c", line]), b"")
+
+
+def printed(host: str, answer: SshAnswer) -> str:
+    """Return what a line of shell printed, and refuse where it failed."""
     if answer.code:
         raise refuse(f"{host}: {last_line(answer.err, f'it ended with {answer.code}')}", exit_code=3)
     return answer.text
-
-
-def shell_answer(site: Site, host: str, line: str) -> SshAnswer:
-    """Run a line of shell on a host as root; return all that it answered."""
-    return _reach(site.pod, host, site.addresses[host]).call(_as_root(site.pod, ["/bin/sh", "-c", line]), b"")
 
 
 def _reach(pod: Pod, host: str, address: str) -> Ssh:

@@ -19,6 +19,7 @@ from podwright.bringup.apply.vault import environment, program
 from podwright.clients.reasons import last_line
 from podwright.files.locks import wait_for
 from podwright.files.whole import make_private, whole_path, write_whole
+from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
 KEPT_RUNS = 5
@@ -78,6 +79,13 @@ class ApplyProgress:
         self.stages += other.stages
         self.faults += other.faults
 
+    def next_steps(self) -> dict[str, str]:
+        """Return what helps against the faults, each once, with the hosts that need it."""
+        hosts: dict[str, list[str]] = {}
+        for fault in self.faults:
+            hosts.setdefault(fault.next_step, []).append(fault.host)
+        return {step: fold_hosts(dict.fromkeys(names)) for step, names in hosts.items()}
+
     def close(self, now_s: float) -> None:
         """Give the last stage its end."""
         if self.stages and self.stages[-1].state == "running":
@@ -108,7 +116,7 @@ class ApplyProgress:
 
 
 def write_project(folder: Path, texts: Mapping[str, str], vault: Path) -> None:
-    """Write the project anew; what an earlier plan had and this one has not is gone."""
+    """Write the project again; what an earlier plan had and this one has not is gone."""
     with whole_path(folder) as part:
         make_private(part)
         for path, text in texts.items():

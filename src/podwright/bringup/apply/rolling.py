@@ -11,9 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from podwright.bringup.apply.faults import Fault
+from podwright.bringup.apply.playbook import ApplyProgress
 from podwright.bringup.plan.kubernetes.kubeadm import management_hosts
+from podwright.bringup.progress import BringupProgress, OnProgress
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
@@ -140,6 +143,47 @@ class PodDrain:
             mine = [host for host in hosts if host in members]
             if mine:
                 yield part, mine
+
+
+class Drainer(Protocol):
+    """Takes nodes out of whatever starts work on them, and gives them back."""
+
+    def drain(self, hosts: Sequence[str]) -> None:
+        """Return when nothing runs there any more."""
+
+    def resume(self, hosts: Sequence[str]) -> None:
+        """Let work start there again."""
+
+
+@dataclass(frozen=True)
+class Roll:
+    """A change of nodes, some at a time: each batch is drained, changed, looked at, and only then taken back."""
+
+    drainer: Drainer
+    apply: Callable[[list[str]], ApplyProgress]
+    validate: Callable[[list[str]], list[Fault]]
+    """Returns what is not as it should be after the change."""
+    on_progress: OnProgress
+
+    def through(self, hosts: Sequence[str], size: int) -> ApplyProgress:
+        """Change all these nodes; the first fault ends it, and leaves its batch drained and the rest alone."""
+        total = ApplyProgress({})
+        for batch in batches(hosts, max(size, 1)):
+            if total.faults:
+                break
+            self._change(batch, total)
+        return total
+
+    def _change(self, batch: list[str], total: ApplyProgress) -> None:
+        self.on_progress(BringupProgress("drain", hosts=batch))
+        self.drainer.drain(batch)
+        progress = self.apply(batch)
+        if not progress.faults:
+            progress.faults += self.validate(batch)
+        total.add(progress)
+        if not progress.faults:
+            self.drainer.resume(batch)
+            self.on_progress(BringupProgress("resumed", hosts=batch))
 
 
 def drain_of(site: Site, shell_on: Callable[[str, str], str]) -> PodDrain:

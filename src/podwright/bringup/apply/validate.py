@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.plan.job_hooks import Hooks
 from podwright.bringup.plan.slurm import kinds_of
+from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
+    from podwright.bringup.apply.observe import HostAccess
     from podwright.bringup.plan.site import Site
     from podwright.spec import Storage
 
 STATES = ("passed", "failed", "skipped", "measured")
 Judge = Callable[[str, str], bool]
 _CANNOT = "cannot: "
+_UNREACHABLE, _AT_ONCE = 3, 16
 _PROBE_MIB = 256
 
 
@@ -40,8 +44,40 @@ def member(value: str, expected: str) -> bool:
 
 
 @dataclass(frozen=True)
+class CheckResult:
+    """What one measurement gave."""
+
+    name: str
+    host: str
+    state: str
+    value: str
+    expected: str | None
+
+
+@dataclass(frozen=True)
+class ValidationResult:
+    """What all measurements gave."""
+
+    checks: Sequence[CheckResult]
+
+    @property
+    def is_ok(self) -> bool:
+        """Return whether none failed."""
+        return not any(check.state == "failed" for check in self.checks)
+
+    def summary(self) -> str:
+        """Return how many checks ended how, in a line."""
+        counts = Counter(check.state for check in self.checks)
+        return ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `pod validate --json` prints."""
+        return {"checks": [asdict(check) for check in self.checks]}
+
+
+@dataclass(frozen=True)
 class ValidationCheck:
-    """One measurement: where, how, what it should give and how that is judged; without that it is only told."""
+    """One measurement: where, how, what it should give and how that is judged; without that it is only reported."""
 
     name: str
     host: str
@@ -49,8 +85,8 @@ class ValidationCheck:
     expected: str | None = None
     judge: Judge = equal
 
-    def result(self, code: int, said: str, error: str) -> dict[str, Any]:
-        """Return the check as `--json` prints it."""
+    def result(self, code: int, said: str, error: str) -> CheckResult:
+        """Return what the host's answer means."""
         value = said.strip()
         if code:
             value, state = error.strip().rpartition("\n")[2] or f"it ended with {code}", "failed"
@@ -58,7 +94,7 @@ class ValidationCheck:
             value, state = value.removeprefix(_CANNOT), "skipped"
         else:
             state = self._state(value)
-        return {"name": self.name, "host": self.host, "state": state, "value": value, "expected": self.expected}
+        return CheckResult(self.name, self.host, state, value, self.expected)
 
     def _state(self, value: str) -> str:
         if self.expected is None:
@@ -126,7 +162,15 @@ def _slurm(site: Site) -> Iterator[ValidationCheck]:
             yield ValidationCheck("health check", host, line, "well")
 
 
-def summary(results: list[dict[str, Any]]) -> str:
-    """Return how many checks ended how, in a line."""
-    counts = Counter(row["state"] for row in results)
-    return ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+def measure(site: Site, hosts: Collection[str], access: HostAccess) -> ValidationResult:
+    """Make all checks of these hosts, several at once; a host that is not reached has failed."""
+
+    def result(check: ValidationCheck) -> CheckResult:
+        try:
+            answer = access.shell(site, check.host, check.line)
+        except Refusal as refusal:
+            return check.result(_UNREACHABLE, "", refusal.problems[0].message)
+        return check.result(answer.code, answer.text, answer.err)
+
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
+        return ValidationResult(list(threads.map(result, [each for each in checks(site) if each.host in hosts])))

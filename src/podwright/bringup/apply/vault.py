@@ -28,37 +28,32 @@ _SECRETS, _REVISIONS = "podwright_secrets", "podwright_revisions"
 _INSTALL = "pip install 'podwright[bringup]'"
 
 
-def registry_names(site: Site) -> list[str]:
-    """Return the names under which the registry serves."""
-    host = site.roles["registry"]
-    return [host, site.addresses[host]]
-
-
-def logs_names(site: Site) -> list[str]:
-    """Return the names under which the host serves that takes in all journals."""
-    host = site.roles["monitoring"]
-    return [host, site.addresses[host]]
-
-
-def logs_client_names(site: Site) -> list[str]:
-    """Return the name by which a host is known there."""
-    return [f"logs.{site.name}"]
+def _serving(role: str) -> Callable[[Site], list[str]]:
+    """Return what gives the names under which the host of a role serves."""
+    return lambda site: [site.roles[role], site.addresses[site.roles[role]]]
 
 
 # What the pod's authority signs, and for which names: for others, or by another authority, nobody would trust it.
 _SIGNED: Mapping[str, Callable[[Site], list[str]]] = {
-    "registry_key": registry_names,
-    "logs_key": logs_names,
-    "logs_client_key": logs_client_names,
+    "registry_key": _serving("registry"),
+    "logs_key": _serving("monitoring"),
+    "logs_client_key": lambda site: [f"logs.{site.name}"],
 }
-# What is made anew together, by the name under which `pod secrets rotate` knows it.
+
+
+def _signed(name: str, side: str = "server") -> Callable[[Site, Mapping[str, str]], dict[str, str]]:
+    key = f"{name}_key"
+    return lambda site, before: authority.sign(before, name, _SIGNED[key](site), side)
+
+
+# What is made again together, by the name under which `pod secrets rotate` knows it.
 _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "munge_key": lambda site, before: {"munge_key": secrets.token_hex(512)},
     "registry_password": lambda site, before: {"registry_password": secrets.token_urlsafe(24)},
     "ca_key": lambda site, before: authority.new(f"podwright {site.name}"),
-    "registry_key": lambda site, before: authority.sign(before, "registry", registry_names(site)),
-    "logs_key": lambda site, before: authority.sign(before, "logs", logs_names(site)),
-    "logs_client_key": lambda site, before: authority.sign(before, "logs_client", logs_client_names(site), "client"),
+    "registry_key": _signed("registry"),
+    "logs_key": _signed("logs"),
+    "logs_client_key": _signed("logs_client", "client"),
     "kubernetes_ca_key": lambda site, before: cluster_keys.new_keys(),
     "kubernetes_discovery": cluster_keys.new_discovery,
 }
@@ -72,7 +67,7 @@ _WHERE: Mapping[str, Callable[[Site], bool]] = {
 }
 # What is good for some time alone; the vault keeps beside it until when.
 _EXPIRING = ("kubernetes_discovery",)
-# The cluster's authorities are never made anew: all hosts would have to join again.
+# The cluster's authorities are never made again: all hosts would have to join again.
 _KEPT = ("kubernetes_ca_key",)
 
 
@@ -82,20 +77,20 @@ def names_for(site: Site) -> list[str]:
 
 
 def rotated_for(site: Site) -> list[str]:
-    """Return those of them that can be made anew while the pod works."""
+    """Return those of them that can be made again while the pod works."""
     return [name for name in names_for(site) if name not in _KEPT]
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """The values by their names, and how often each was made anew."""
+    """The values by their names, and how often each was made again."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     revisions: Mapping[str, int] = field(default_factory=dict)
 
 
 def _names_of(name: str) -> str:
-    """Return where the vault keeps for which names a certificate was signed; nothing there: it must be anew."""
+    """Return where the vault keeps for which names a certificate was signed; nothing there: it must be made again."""
     return f"{name.removesuffix('_key')}_names"
 
 
@@ -121,11 +116,11 @@ class Vault:
         return Secrets(document[_SECRETS], document[_REVISIONS])
 
     def fill(self, site: Site, rotate: Sequence[str] = (), clock: Callable[[], float] = time.time) -> Secrets:
-        """Make what is missing, and those anew that are to be rotated; the file is written only when that is any."""
+        """Make what is missing, and again those that are to be rotated; the file is written only when that is any."""
         for name in rotate:
             if name not in rotated_for(site):
                 hint = one_of(name, "secret", rotated_for(site))
-                raise refuse(f'"{name}" is not a secret that can be made anew', hint=hint, field="--only")
+                raise refuse(f'"{name}" is not a secret that can be made again', hint=hint, field="--only")
         before = self.read()
         values, revisions = dict(before.values), dict(before.revisions)
         if "ca_key" in rotate:

@@ -1,1 +1,18 @@
-"""What an administrator gives a cluster: rights, storage, and what OpenShift alone needs."""
+"""What an administrator gives a cluster: rights, storage, and what OpenShift alone needs.
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podwright.spec.exports import exported_by
+
+if TYPE_CHECKING:
+    from podwright.bringup.kubernetes.grant import GrantRequest, GrantResult, apply_grant
+    from podwright.bringup.kubernetes.trial import ImageTrial, try_image
+
+__all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image"]
+
+__getattr__ = exported_by(__name__, {"grant": "GrantRequest GrantResult apply_grant", "trial": "ImageTrial try_image"})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes import openshift
 from podwright.bringup.kubernetes.volumes import storage_objects
 from podwright.clients.kubernetes import names
-from podwright.clients.kubernetes.apply import ENFORCED
+from podwright.clients.kubernetes.apply import ENFORCED, Applied, apply_objects, reach
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.spec.problems import refuse, short
 
@@ -36,13 +38,49 @@ RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 """All that a user of runs needs in a namespace, and nothing beyond it."""
 
 
-def grant_objects(
-    pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None, rdma: bool = False
-) -> list[Object]:
-    """Return the objects in the order in which they are applied; `group` are the users who may run things there.
+@dataclass(frozen=True)
+class GrantRequest:
+    """What a namespace is to be given: `group` are the users who may run things there.
 
     `rdma`: containers may keep memory in place.
     """
+
+    pod: Pod
+    scheduler: KubernetesScheduler
+    namespace: str
+    group: str | None = None
+    rdma: bool = False
+
+    def objects(self) -> list[Object]:
+        """Return what is applied, in its order."""
+        return grant_objects(self.pod, self.scheduler, self.namespace, self.group, self.rdma)
+
+
+@dataclass(frozen=True)
+class GrantResult:
+    """What became of each object."""
+
+    request: GrantRequest
+    dry_run: bool
+    objects: list[Applied]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `pod grant --json` prints."""
+        request = self.request
+        document = {"pod": request.pod.name, "namespace": request.namespace, "dry_run": self.dry_run}
+        return {**document, "objects": [item.as_json() for item in self.objects]}
+
+
+def apply_grant(request: GrantRequest, dry_run: bool = False) -> GrantResult:
+    """Apply what a namespace needs for runs; nothing changes in a dry run."""
+    with closing(reach(request.scheduler)) as api:
+        return GrantResult(request, dry_run, apply_objects(api, request.objects(), dry_run))
+
+
+def grant_objects(
+    pod: Pod, scheduler: KubernetesScheduler, namespace: str, group: str | None = None, rdma: bool = False
+) -> list[Object]:
+    """Return the objects in the order in which they are applied."""
     if NAMESPACE.fullmatch(namespace) is None:
         hint = "lower-case letters, digits and dashes, at most 63"
         raise refuse(f'"{short(namespace)}" cannot be the name of a namespace', hint=hint, field="--namespace")

@@ -2,82 +2,28 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 from podwright.clients.kubernetes import names
-from podwright.clients.kubernetes.names import ACCOUNT
+from podwright.clients.kubernetes.manifest import read_manifest
 
 Object = dict[str, Any]
-CONSTRAINTS = "podwright-rdma"
 LABELS = {"app.kubernetes.io/managed-by": names.MANAGER}
 
 
 def grant_objects(namespace: str) -> list[Object]:
-    """Return what lets runs of this namespace use RDMA, for an administrator."""
-    return [constraints(), account(namespace), *binding(namespace)]
+    """Return what lets runs of this namespace use RDMA, for an administrator.
 
-
-def constraints() -> Object:
-    """Return `restricted-v2` as it is, with IPC_LOCK as the one thing that is added."""
-    return {
-        "apiVersion": "security.openshift.io/v1",
-        "kind": "SecurityContextConstraints",
-        "metadata": {"name": CONSTRAINTS, "labels": LABELS},
-        "allowHostDirVolumePlugin": False,
-        "allowHostIPC": False,
-        "allowHostNetwork": False,
-        "allowHostPID": False,
-        "allowHostPorts": False,
-        "allowPrivilegeEscalation": False,
-        "allowPrivilegedContainer": False,
-        "allowedCapabilities": ["NET_BIND_SERVICE", "IPC_LOCK"],
-        "defaultAddCapabilities": [],
-        "requiredDropCapabilities": ["ALL"],
-        "readOnlyRootFilesystem": False,
-        "fsGroup": {"type": "MustRunAs"},
-        "runAsUser": {"type": "MustRunAsRange"},
-        "seLinuxContext": {"type": "MustRunAs"},
-        "supplementalGroups": {"type": "RunAsAny"},
-        "seccompProfiles": ["runtime/default"],
-        "users": [],
-        "groups": [],
-        "priority": None,
-        "volumes": [
-            "configMap",
-            "csi",
-            "downwardAPI",
-            "emptyDir",
-            "ephemeral",
-            "persistentVolumeClaim",
-            "projected",
-            "secret",
-        ],
-    }
-
-
-def account(namespace: str) -> Object:
-    metadata = {"name": ACCOUNT, "namespace": namespace, "labels": LABELS}
-    return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "automountServiceAccountToken": False}
-
-
-def binding(namespace: str) -> list[Object]:
-    group = "rbac.authorization.k8s.io"
-    metadata = {"name": f"use-{CONSTRAINTS}", "namespace": namespace, "labels": LABELS}
-    rule = {
-        "apiGroups": ["security.openshift.io"],
-        "resources": ["securitycontextconstraints"],
-        "resourceNames": [CONSTRAINTS],
-        "verbs": ["use"],
-    }
-    role = {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": [rule]}
-    bound = {
-        "apiVersion": f"{group}/v1",
-        "kind": "RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": metadata["name"]},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
-    }
-    return [role, bound]
+    It is `restricted-v2` as it is, with IPC_LOCK as the one thing that is added, and an account that may use it.
+    """
+    objects = read_manifest(files("podwright.bringup.kubernetes") / "openshift-rdma.yaml")
+    for item in objects:
+        if "namespace" in item["metadata"]:
+            item["metadata"]["namespace"] = namespace
+        for subject in item.get("subjects", ()):
+            subject["namespace"] = namespace
+    return objects
 
 
 def build_objects(name: str, namespace: str, source: Object, tag: str = "latest") -> list[Object]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes.openshift import gpu_test
 from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.apply import reach
 from podwright.clients.kubernetes.paths import path_of_object
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    from podwright.bringup.kubernetes.grant import GrantRequest
     from podwright.spec import KubernetesScheduler, Pod
 
 GPU = "nvidia.com/gpu"
@@ -33,42 +37,58 @@ def test_of(image: str, namespace: str, resources: dict[str, str | int], dialect
     return test
 
 
-def try_image(api: Api, test: dict[str, Any]) -> dict[str, Any]:
-    """Run a test to its end and take it away again; return how it ended, where, and what it printed."""
-    place = path_of_object(test)
+@dataclass(frozen=True)
+class ImageTrial:
+    """How a test ended, where, and what it printed."""
+
+    phase: str
+    host: str | None
+    lines: list[str]
+
+
+def try_image(request: GrantRequest, image: str) -> ImageTrial:
+    """Start an image in a namespace that was granted, as a run would be."""
+    resources = resources_of(request.pod, request.scheduler)
+    with closing(reach(request.scheduler)) as api:
+        return run_test(api, test_of(image, request.namespace, resources, request.scheduler.dialect))
+
+
+def run_test(api: Api, test: dict[str, Any]) -> ImageTrial:
+    """Run a test to its end and take it away again."""
+    path = path_of_object(test)
     try:
-        api.delete(place)
-        _wait(api, place, lambda there: there is None, "is being taken away")
-        api.apply(place, test)
-        ended = _wait(api, place, _is_over, "does not end")
-        said = api.text(f"{place}/log").decode("utf-8", "replace")
-        api.delete(place)
+        api.delete(path)
+        _wait(api, path, lambda found: found is None, "is being taken away")
+        api.apply(path, test)
+        ended = _wait(api, path, _is_over, "does not end")
+        said = api.text(f"{path}/log").decode("utf-8", "replace")
+        api.delete(path)
     except (Away, ApiError) as error:
         raise refusal_of(error, "try the image") from None
     assert ended is not None
-    return {"phase": ended["status"]["phase"], "host": ended["spec"].get("nodeName"), "said": said.splitlines()}
+    return ImageTrial(ended["status"]["phase"], ended["spec"].get("nodeName"), said.splitlines())
 
 
-def _is_over(there: dict[str, Any] | None) -> bool:
-    return there is not None and there.get("status", {}).get("phase") in _OVER
+def _is_over(found: dict[str, Any] | None) -> bool:
+    return found is not None and found.get("status", {}).get("phase") in _OVER
 
 
-def _wait(api: Api, place: str, is_so: Any, why: str) -> dict[str, Any] | None:
+def _wait(api: Api, path: str, is_so: Any, reason: str) -> dict[str, Any] | None:
     until_s = time.monotonic() + _PATIENCE_S
     while True:
-        there = api.find(place)
-        if is_so(there):
-            return there
+        found = api.find(path)
+        if is_so(found):
+            return found
         if time.monotonic() > until_s:
             raise refuse(
-                f"the test {why}: {reason_of_wait(there)}", hint="`kubectl describe` has the rest", exit_code=1
+                f"the test {reason}: {reason_of_wait(found)}", hint="`kubectl describe` has the rest", exit_code=1
             )
         time.sleep(1)
 
 
-def reason_of_wait(there: dict[str, Any] | None) -> str:
+def reason_of_wait(found: dict[str, Any] | None) -> str:
     """Return why a Kubernetes pod has not begun or ended, as its status tells it."""
-    status = (there or {}).get("status", {})
+    status = (found or {}).get("status", {})
     for container in status.get("containerStatuses", []):
         waiting = container.get("state", {}).get("waiting")
         if waiting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes import names
@@ -136,31 +135,3 @@ def _source(storage: Storage) -> Object:
     if storage.kind == "lustre":
         return {"csi": {"driver": driver, "fsType": "lustre", "volumeHandle": server}}
     return {"csi": {"driver": driver, "volumeHandle": server}}
-
-
-def local_objects(pod: Pod, hosts: Iterable[str], path: str, size_bytes: int) -> list[Object]:
-    """Return the NVMe disks of the nodes themselves: a volume on each, bound only when a node is chosen."""
-    name = f"{pod.name}-nvme"
-    objects: list[Object] = [
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": names.MANAGER}},
-            "provisioner": "kubernetes.io/no-provisioner",
-            "volumeBindingMode": "WaitForFirstConsumer",
-        }
-    ]
-    for host in hosts:
-        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
-        spec = {
-            "capacity": {"storage": size_text(size_bytes)},
-            "accessModes": ["ReadWriteOnce"],
-            "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": name,
-            "local": {"path": path},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
-        }
-        labels = {"app.kubernetes.io/managed-by": names.MANAGER, f"{names.DOMAIN}/pod": pod.name}
-        metadata = {"name": f"{name}-{host}", "labels": labels}
-        objects.append({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
-    return objects

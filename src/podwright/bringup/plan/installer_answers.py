@@ -10,6 +10,7 @@ import yaml
 
 from podwright.bringup.plan.netboot import HTTP_PORT, hyphens, netboot_of, source_of
 from podwright.bringup.plan.slurm import lines_text
+from podwright.bringup.plan.template import text_of
 
 if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
@@ -18,22 +19,6 @@ _HEAD = "# Written by `podwright pod up`."
 _DONE = "#!ipxe\\nexit\\n"
 
 # A host runs when one can log in, whatever of it was started: sshd is asked first.
-_RUNNING = """\
-[Unit]
-Description=Tell the netboot server that this host runs
-ConditionKernelCommandLine=!podwright.disk
-After=network-online.target ssh.service
-Wants=network-online.target
-StartLimitIntervalSec=0
-[Service]
-Type=oneshot
-ExecStartPre=/bin/bash -c "exec 3<>/dev/tcp/127.0.0.1/22"
-ExecStart=/bin/bash -c "exec 3<>{place} && echo GET /running HTTP/1.0 >&3 && echo >&3 && cat <&3"
-Restart=on-failure
-RestartSec=5
-[Install]
-WantedBy=multi-user.target
-"""
 _UNIT = "podwright-running.service"
 
 
@@ -42,7 +27,7 @@ def settled_lines(site: Site) -> list[str]:
     user = site.pod.bringup.user
     home = "/root" if user == "root" else f"/home/{user}"
     keys = "".join(f"{key}\\n" for key in netboot_of(site).keys)
-    unit = _RUNNING.format(place=_place(site)).replace("\n", "\\n")
+    unit = text_of("podwright-running.service", place=_place(site)).replace("\n", "\\n")
     lines = [
         f"install -d -m 700 -o {user} -g {user} {home}/.ssh",
         f"printf %b {shlex.quote(keys)} >{home}/.ssh/authorized_keys",
@@ -82,44 +67,16 @@ def host_text(site: Site, host: str) -> str:
 
 def preseed_text(site: Site, host: str, mac: str) -> str:
     """Return the answers of Debian's installer; the way in is a key, and no password works."""
-    given, source = netboot_of(site), urlsplit(source_of(site))
-    last = f"in-target bash -c {shlex.quote('; '.join(finish_lines(site, mac)))}"
-    rows = [
-        "debian-installer/locale string C.UTF-8",
-        "keyboard-configuration/xkb-keymap select us",
-        "netcfg/choose_interface select auto",
-        f"netcfg/get_hostname string {host}",
-        "netcfg/get_domain string",
-        "mirror/country string manual",
-        f"mirror/http/hostname string {source.netloc}",
-        f"mirror/http/directory string {source.path or '/'}",
-        "mirror/http/proxy string",
-        *_debian_account(site.pod.bringup.user),
-        "clock-setup/utc boolean true",
-        "time/zone string UTC",
-        f"partman-auto/disk string {given.disk}",
-        *_DEBIAN_DISK,
-        "apt-setup/cdrom/set-first boolean false",
-        "tasksel/first multiselect standard",
-        "pkgsel/include string openssh-server sudo python3 python3-apt",
-        "pkgsel/upgrade select none",
-        "popularity-contest/participate boolean false",
-        "grub-installer/only_debian boolean true",
-        f"grub-installer/bootdev string {given.disk}",
-        "finish-install/reboot_in_progress note",
-        f"preseed/late_command string {last}",
-    ]
-    return lines_text([_HEAD, *(f"d-i {row}" for row in rows)])
-
-
-_DEBIAN_DISK = (
-    "partman-auto/method string regular",
-    "partman-auto/choose_recipe select atomic",
-    "partman-partitioning/confirm_write_new_label boolean true",
-    "partman/choose_partition select finish",
-    "partman/confirm boolean true",
-    "partman/confirm_nooverwrite boolean true",
-)
+    source, user = urlsplit(source_of(site)), site.pod.bringup.user
+    return text_of(
+        "debian.cfg",
+        host=host,
+        mirror=source.netloc,
+        folder=source.path or "/",
+        account="\n".join(f"d-i {row}" for row in _debian_account(user)),
+        disk=netboot_of(site).disk,
+        last=shlex.quote("; ".join(finish_lines(site, mac))),
+    )
 
 
 def _debian_account(user: str) -> list[str]:
@@ -160,38 +117,13 @@ def autoinstall_text(site: Site, host: str, mac: str) -> str:
 
 def kickstart_text(site: Site, host: str, mac: str) -> str:
     """Return the answers of RHEL's installer and its kin."""
-    given = netboot_of(site)
     user = site.pod.bringup.user
-    disk = given.disk.removeprefix("/dev/")
-    account = [] if user == "root" else [f"user --name={user} --lock"]
-    return lines_text(
-        [
-            _HEAD,
-            "text",
-            "reboot",
-            "lang C.UTF-8",
-            "keyboard us",
-            "timezone UTC --utc",
-            f"network --bootproto=dhcp --device={mac} --hostname={host} --activate",
-            f"url --url={source_of(site)}",
-            "rootpw --lock",
-            *account,
-            "selinux --enforcing",
-            "firewall --disabled",
-            "services --enabled=sshd",
-            f"ignoredisk --only-use={disk}",
-            f"bootloader --boot-drive={disk}",
-            "zerombr",
-            "clearpart --all --initlabel",
-            "autopart --type=plain",
-            "%packages",
-            "@^minimal-environment",
-            "openssh-server",
-            "python3",
-            "sudo",
-            "%end",
-            "%post --interpreter=/bin/bash",
-            *finish_lines(site, mac),
-            "%end",
-        ]
+    return text_of(
+        "rhel.ks",
+        mac=mac,
+        host=host,
+        source=source_of(site),
+        account="" if user == "root" else f"user --name={user} --lock\n",
+        disk=netboot_of(site).disk.removeprefix("/dev/"),
+        last="\n".join(finish_lines(site, mac)),
     )

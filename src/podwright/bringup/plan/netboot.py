@@ -6,11 +6,12 @@ files decides that: the server keeps what a host puts there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from podwright.bringup.plan.site import MIRROR_PORT
 from podwright.bringup.plan.slurm import lines_text
+from podwright.bringup.plan.template import text_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -86,34 +87,7 @@ def dnsmasq_text(site: Site, places: NetbootPlaces) -> str:
 def nginx_text(site: Site, places: NetbootPlaces) -> str:
     """Return nginx's configuration. A host may put one small file, under its own name, that says it is done."""
     server = site.addresses[site.roles["netboot"]]
-    return f"""\
-{_HEAD}
-user {places.user};
-worker_processes auto;
-pid {places.run}/nginx.pid;
-error_log {places.log}.errors;
-events {{ worker_connections 4096; }}
-http {{
-    log_format netboot '$time_iso8601 $remote_addr $request_method $uri $status $body_bytes_sent';
-    access_log {places.log} netboot;
-    types {{ text/plain ipxe cfg ks; }}
-    default_type application/octet-stream;
-    sendfile on;
-    server_tokens off;
-    server {{
-        listen {server}:{HTTP_PORT};
-        root {places.root};
-        location / {{ limit_except GET {{ deny all; }} }}
-        location /installer/ {{ alias {places.installer}/; }}
-        location ~ "^/done/[0-9a-f]{{2}}(-[0-9a-f]{{2}}){{5}}\\.ipxe$" {{
-            dav_methods PUT;
-            client_max_body_size 1k;
-            client_body_temp_path {places.root}/.part;
-            limit_except GET PUT {{ deny all; }}
-        }}
-    }}
-}}
-"""
+    return text_of("nginx.conf", server=server, port=HTTP_PORT, **asdict(places))
 
 
 def hyphens(mac: str) -> str:

@@ -34,6 +34,7 @@ _KNOWN: dict[str, tuple[Version, Version]] = {
 # Slurm counts what the kernel leaves of the memory; a node that has less than its line says is drained.
 _USABLE_MEMORY = 0.95
 _MIB = 1024 * 1024
+_PYXIS = "/usr/local/lib/slurm/spank_pyxis.so"
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,6 @@ class SlurmSite:
     run: str = "/run/slurm"
     scratch: str = "/tmp"
     devices: str = "/dev/nvidia"
-    pyxis: str = "/usr/local/lib/slurm/spank_pyxis.so"
     health_check: str = ""
     settings: Settings = field(default_factory=dict)
     """What stands in slurm.conf instead of our choice; None leaves a key out."""
@@ -104,9 +104,7 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
     if site.accounting:
         files["slurmdbd.conf"] = lines_text(_assigned(_slurmdbd(site), site))
     if scheduler.container == "pyxis":
-        files["plugstack.conf"] = lines_text(
-            [f"required {site.pyxis}", f"include {site.config}/plugstack.conf.d/*.conf"]
-        )
+        files["plugstack.conf"] = lines_text([f"required {_PYXIS}", f"include {site.config}/plugstack.conf.d/*.conf"])
     return files
 
 

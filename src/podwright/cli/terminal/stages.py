@@ -1,86 +1,83 @@
-"""The stages of a bring-up as they pass: a line for each that is over, and on a terminal what is done just now."""
+"""A bring-up as it passes: a line for each stage that is over, and on a terminal what is done just now."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+import time
+from typing import TYPE_CHECKING, TextIO
 
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.bringup.apply.playbook import ApplyProgress
+    from podwright.bringup import ApplyProgress, BringupProgress
 
 _CLEAR = "\r\x1b[K"
 
 
-class PassingLine:
-    """A line that is written over again and again; nothing where no terminal shows it."""
+class BringupView:
+    """Shows what a bring-up says; a line that passes is written over again and again, where a terminal shows it."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self.stream = stream
-        self._is_shown = stream.isatty()
+    def __init__(self, stream: TextIO, pod: str) -> None:
+        self._stream, self._pod = stream, pod
+        self._is_terminal = stream.isatty()
+        self._stages, self._answers, self._began_s = 0, 0, 0.0
 
-    def show(self, text: str) -> None:
-        """Write a text over what stood there."""
-        if self._is_shown:
+    def __call__(self, progress: BringupProgress) -> None:
+        """Show one thing that happened."""
+        if progress.kind == "asked":
+            self._answers += 1
+            self._pass(f"{'asked':<10}{self._answers} of {len(progress.hosts)}, last {progress.text}")
+        elif progress.kind == "applying" and progress.applied is not None:
+            self._show_stages(progress.applied)
+        else:
+            self.close()
+            self._say(progress)
+
+    def close(self) -> None:
+        """Leave nothing of the line that passes."""
+        self._answers = 0
+        if self._is_terminal:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+
+    def _pass(self, text: str) -> None:
+        if self._is_terminal:
             width = shutil.get_terminal_size((80, 24)).columns - 1
-            self.stream.write(_CLEAR + output.clip(output.plain(text), width))
-            self.stream.flush()
+            self._stream.write(_CLEAR + output.clip(output.plain(text), width))
+            self._stream.flush()
 
-    def clear(self) -> None:
-        """Leave nothing."""
-        if self._is_shown:
-            self.stream.write(_CLEAR)
-            self.stream.flush()
+    def _say(self, progress: BringupProgress) -> None:
+        if progress.applied is not None:
+            self._say_stages(progress.applied)
+            self._say_end(progress.text, progress.applied)
+        elif progress.kind == "up":
+            self._stages, self._began_s = 0, time.monotonic()
+            count = len(progress.hosts)
+            output.say("up", f"{progress.text}, {count} host{'s' if count > 1 else ''}")
+        else:
+            output.say(progress.kind, progress.text or ", ".join(progress.hosts))
 
+    def _show_stages(self, applied: ApplyProgress) -> None:
+        if sum(stage.state != "running" for stage in applied.stages) > self._stages:
+            self.close()
+            self._say_stages(applied)
+        changed = sum(host.changed for host in applied.hosts.values())
+        self._pass(f"{'':<10}{applied.doing}, {changed} changes so far")
 
-class StageView:
-    """Follows a bring-up."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._line = PassingLine(stream)
-        self._over = 0
-        self._progress: ApplyProgress | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._line.clear()
-        if self._progress is not None:
-            self._tell(self._progress)
-
-    def show(self, progress: ApplyProgress) -> None:
-        """Show how far it is."""
-        self._progress = progress
-        if sum(stage.state != "running" for stage in progress.stages) > self._over:
-            self._line.clear()
-            self._tell(progress)
-        changed = sum(host.changed for host in progress.hosts.values())
-        self._line.show(f"{'':<10}{progress.doing}, {changed} changes so far")
-
-    def _tell(self, progress: ApplyProgress) -> None:
-        over = [stage for stage in progress.stages if stage.state != "running"]
-        for stage in over[self._over :]:
+    def _say_stages(self, applied: ApplyProgress) -> None:
+        over = [stage for stage in applied.stages if stage.state != "running"]
+        for stage in over[self._stages :]:
             output.say(stage.name, f"{stage.state}, {stage.changed} changes, {figures.duration(stage.took_s)}")
-        self._over = len(over)
+        self._stages = len(over)
 
-
-@contextmanager
-def counting(stream: TextIO, word: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Give what is called for each of many things that are done; shows how many are."""
-    line = PassingLine(stream)
-    done = 0
-
-    def count(name: str) -> None:
-        nonlocal done
-        done += 1
-        line.show(f"{word:<10}{done} of {total}, last {name}")
-
-    try:
-        yield count
-    finally:
-        line.clear()
+    def _say_end(self, name: str, applied: ApplyProgress) -> None:
+        for fault in applied.faults:
+            output.say("failed", f"{fault.host}: {fault.stage}, {fault.task}: {fault.reason}")
+        for step, hosts in applied.next_steps().items():
+            output.say("next", f"{hosts}: {step}")
+        if applied.faults:
+            look = f"podwright pod status {self._pod}"
+            return output.say("then", f"`podwright pod up` again: what is done stays done\n{look}")
+        changed = sum(host.changed for host in applied.hosts.values())
+        what = f"{changed} changes" if changed else "nothing had to change"
+        return output.say("done", f"{name}: {what}, in {figures.duration(time.monotonic() - self._began_s)}")

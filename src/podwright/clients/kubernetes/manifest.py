@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import yaml
+
+from podwright.clients.kubernetes import names
 
 WIDTH = 110
 STEP = 2
@@ -33,6 +36,15 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+
+
+def read_manifest(file: Traversable) -> list[dict[str, Any]]:
+    """Return the objects of a file of ours, each with the label that says whose it is."""
+    objects: list[dict[str, Any]] = list(yaml.safe_load_all(file.read_text("utf-8")))
+    for item in objects:
+        metadata = item["metadata"]
+        metadata["labels"] = {"app.kubernetes.io/managed-by": names.MANAGER, **metadata.get("labels", {})}
+    return objects
 
 
 def yaml_text(objects: Iterable[dict[str, Any]]) -> str:

@@ -15,17 +15,21 @@ from podwright.data.catalog import schema
 from podwright.data.catalog.files import CatalogFile, Opened, meta_of
 from podwright.data.catalog.store import Store
 from podwright.data.labels.classes import classes_of
+from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
-from podwright.data.query.conditions import Condition, Vocabulary, condition_of
+from podwright.data.query.conditions import Condition, condition_of
 from podwright.data.query.lookup import WORTH, Lookup
+from podwright.data.query.sql import QueryRows, query
 from podwright.data.selecting.samples import SampleMember, role_case, sample_key
 from podwright.data.tree.layouts import Layout, layout_of
 from podwright.data.tree.paths import BelowRoot, as_json, path_bytes
 from podwright.runs.record import iso
+from podwright.spec.filter_fields import Vocabulary
 from podwright.spec.filters import parse_filter
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
     from pyroaring import BitMap
 
@@ -45,8 +49,8 @@ class Match(BelowRoot):
 
     def as_json(self) -> dict[str, Any]:
         """Return the file as `data find` has it."""
-        known = {"size": self.size, "mtime": iso(self.mtime_ns / 1e9), "owner": self.owner, "mode": f"{self.mode:04o}"}
-        return {**as_json(self.path, self.raw), **known, **self.values}
+        facts = {"size": self.size, "mtime": iso(self.mtime_ns / 1e9), "owner": self.owner, "mode": f"{self.mode:04o}"}
+        return {**as_json(self.path, self.raw), **facts, **self.values}
 
 
 class Filtered:
@@ -110,14 +114,26 @@ class Dataset(Filtered):
         """Yield the files that a condition chooses, in the order of the dataset."""
         names = [column.name for column in self.layout.columns]
         for part in self._parts:
-            given = 0
+            count = 0
             for row in part.find(condition, names, limit):
-                given += 1
+                count += 1
                 raw = path_bytes(*row[1:5])
                 size, mtime_ns, owner, mode, *values = row[5:]
                 yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
             if limit is not None:
-                limit -= given
+                limit -= count
+
+    def statistics(self) -> Statistics:
+        """Return what the counted labels hold."""
+        return statistics(self.connection, self.name, self.classes)
+
+    def per_image(self) -> pa.Table:
+        """Return the table of a row for each label and a column for each class, `path` first."""
+        return per_image(self.connection, self.classes)
+
+    def query(self, text: str) -> QueryRows:
+        """Answer a query of the user's own, which only reads this dataset."""
+        return query(self.connection, self.name, text)
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -148,7 +164,7 @@ class Dataset(Filtered):
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
         if not self.classes:
             return [], np.zeros((0, 0))
-        columns = [schema.class_column(place) for place in range(len(self.classes))]
+        columns = [schema.class_column(index) for index in range(len(self.classes))]
         query = f"SELECT file, {', '.join(columns)} FROM label WHERE why IS NULL"
         table = self.connection.execute(query).fetchnumpy()
         pixels = np.stack([np.asarray(table[column], dtype=float) for column in columns], axis=1)

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 FILE = "own.duckdb"
@@ -46,9 +46,7 @@ class Opened:
     def __enter__(self) -> Opened:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.connection.close()
 
 
@@ -123,3 +121,10 @@ def _names(connection: DuckDBPyConnection, parts: Sequence[CatalogFile]) -> list
 def meta_of(connection: DuckDBPyConnection, schema_name: str = "") -> dict[str, str]:
     """Return what a generation says of itself."""
     return dict(connection.execute(f"SELECT key, value FROM {schema_name}meta").fetchall())
+
+
+def put_rows(connection: DuckDBPyConnection, into: str, rows: pa.Table) -> None:
+    """Put rows behind a statement such as `INSERT INTO tag` or `CREATE TEMP TABLE gone AS`."""
+    connection.register("given_rows", rows)
+    connection.execute(f"{into} SELECT * FROM given_rows")
+    connection.unregister("given_rows")

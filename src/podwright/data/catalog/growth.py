@@ -33,6 +33,7 @@ class DatasetGrowth:
         return self.kept_bytes / self.judged_bytes if self.judged_bytes else None
 
 
+_SIZES = "SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM file"
 _DAYS = """WITH day AS (SELECT make_timestamp_ns(mtime_ns)::DATE AS day, sum(size) AS bytes FROM file GROUP BY ALL)
     SELECT count(*), coalesce(median(bytes), 0)::BIGINT FROM day"""
 _JUDGED = f"""SELECT coalesce(sum(f.size), 0)::BIGINT, coalesce(sum(f.size) FILTER (t.value = 'yes'), 0)::BIGINT
@@ -44,12 +45,9 @@ _REASONS = f"""SELECT split_part(w.value, ' ', 1) AS reason, count(*) FROM tag w
 def growth(store: Store, name: str) -> DatasetGrowth:
     """Return how fast a dataset grows."""
     with open_dataset(store, name) as opened:
-        asked = opened.connection
-        files, size_bytes = asked.execute("SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM file").fetchone() or (
-            0,
-            0,
-        )
-        days, per_day = asked.execute(_DAYS).fetchone() or (0, 0)
-        judged, kept = asked.execute(_JUDGED).fetchone() or (0, 0)
-        reasons = dict(asked.execute(_REASONS).fetchall())
-    return DatasetGrowth(name, days, files, size_bytes, per_day, judged, kept, reasons)
+        connection = opened.connection
+        ((files, size_bytes),) = connection.execute(_SIZES).fetchall()
+        days, per_day = connection.execute(_DAYS).fetchone() or (0, 0)
+        judged, kept_bytes = connection.execute(_JUDGED).fetchone() or (0, 0)
+        reasons = dict(connection.execute(_REASONS).fetchall())
+    return DatasetGrowth(name, days, files, size_bytes, per_day, judged, kept_bytes, reasons)

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.dataset import open_dataset
-from podwright.data.catalog.files import literal
+from podwright.data.catalog.files import literal, put_rows
 from podwright.data.catalog.scan import Scan, Scanned
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store
-from podwright.data.tree.paths import path_bytes
 from podwright.data.tree.walk import ENTRIES, walk_some
 
 if TYPE_CHECKING:
@@ -34,22 +33,18 @@ def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, t
     renamed; a file that was written over in place leaves its folder as it was.
     """
     started = time.monotonic()
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         with open_dataset(store, dataset) as opened:
             root, layout = opened.root_bytes, opened.layout
             folders = _folders(opened.connection)
         looked_at = set(_touched(root, folders) if changed is None else changed)
         work = _Rescan(store.file(dataset, store.generation(dataset)), root, folders, (looked_at, set(trees)))
-        return Scan(store, Path(os.fsdecode(root)), dataset, part, started).run(layout, work.fill)
+        return Scan(store, Path(os.fsdecode(root)), dataset, draft, started).run(layout, work.fill)
 
 
 def _folders(connection: DuckDBPyConnection) -> Folders:
-    folders: Folders = {}
-    query = "SELECT id, raw, path, inode, mtime_ns, ctime_ns FROM directory"
-    for number, raw, path, *facts in connection.execute(query).fetchall():
-        name = path_bytes(raw, None, path, "") or path.encode()
-        folders[name] = number, (facts[0], facts[1], facts[2])
-    return folders
+    query = "SELECT coalesce(raw, encode(path)), id, inode, mtime_ns, ctime_ns FROM directory"
+    return {path: (number, (inode, *times)) for path, number, inode, *times in connection.execute(query).fetchall()}
 
 
 def _touched(root: bytes, folders: Folders) -> Iterable[bytes]:
@@ -92,18 +87,16 @@ class _Rescan:
 
     def fill(self, connection: DuckDBPyConnection, staging: Staging) -> None:
         """Go through what changed, then take the rest over."""
-        known = frozenset(self._folders.keys() - self._gone)
+        unchanged = frozenset(self._folders.keys() - self._gone)
         rest = sorted(self._changed - self._gone)
         while rest:
-            batch = walk_some(self._root, rest, ENTRIES, known)
+            batch = walk_some(self._root, rest, ENTRIES, unchanged)
             staging.take(batch)
             rest = batch.rest
         staging.write()
-        anew = [self._folders[path][0] for path in self._changed | self._gone]
+        again = [self._folders[path][0] for path in self._changed | self._gone]
         connection.execute(f"ATTACH '{literal(self._old)}' AS old (READ_ONLY)")
-        connection.register("held", pa.table({"id": pa.array(anew, pa.int64())}))
-        connection.execute("CREATE TEMP TABLE gone AS SELECT * FROM held")
-        connection.unregister("held")
+        put_rows(connection, "CREATE TEMP TABLE gone AS", pa.table({"id": pa.array(again, pa.int64())}))
         for statement in schema.STAGED_AGAIN:
             connection.execute(statement.format(first=staging.folders))
         connection.execute("DROP TABLE gone")

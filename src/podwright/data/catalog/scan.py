@@ -14,15 +14,18 @@ from podwright.data.catalog import schema
 from podwright.data.catalog.files import META, literal, meta_of
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store, check_name
+from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import PLAIN, Layout, layout_named, layouts
 from podwright.data.tree.paths import shown
-from podwright.data.tree.remote import Address, check_address, walk_address
+from podwright.data.tree.remote import check_address, walk_address
 from podwright.data.tree.walk import walk
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from podwright.data.clickhouse.publish import Published
 
 MAX_NAMED = 100
 """Folders that could not be read are counted all, and so many of them are named."""
@@ -45,9 +48,17 @@ class Scanned:
     took_s: float
     summed: int | None = None
     """How many files were read for their checksums; None where nobody asked."""
+    published: Published | None = None
+    """Where it went beside the home."""
+
+    @property
+    def named_unread(self) -> Sequence[tuple[str, str]]:
+        """Return the folders that are named of those that could not be read."""
+        return self.unread[:MAX_NAMED]
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data scan`."""
+        published = {"published": self.published.as_json()} if self.published else {}
         return {
             "dataset": self.dataset,
             "root": self.root,
@@ -57,32 +68,36 @@ class Scanned:
             "bytes": self.size_bytes,
             "changed": self.changed,
             "generation": self.generation,
-            "unread": [{"path": path, "why": why} for path, why in self.unread[:MAX_NAMED]],
+            "unread": [{"path": path, "why": why} for path, why in self.named_unread],
             "summed": self.summed,
             "took_s": round(self.took_s, 3),
+            **published,
         }
 
 
 def scan(
-    store: Store, root: Path | str, dataset: str, layout: str | None = None, seen: Callable[[int], None] | None = None
+    store: Store, root: Path | str, dataset: str, layout: str | None = None, progress: Progress = unheard
 ) -> Scanned:
-    """Scan the tree below a folder or an address under a name; `seen` hears how many files there were so far."""
+    """Scan the tree below a folder or an address under a name."""
     started = time.monotonic()
-    place = check_address(root) if isinstance(root, str) and "://" in root else _root(Path(root))
+    source = check_address(root) if isinstance(root, str) and "://" in root else _root(Path(root))
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
-    wanted = layout_named(layout) if layout else None
-    with store.writing(dataset) as part:
-        if isinstance(place, Address):
-            batches = walk_address(place, seen)
+    given_layout = layout_named(layout) if layout else None
+    with store.writing(dataset) as draft:
+        if isinstance(source, str):
+            batches = walk_address(source)
         else:
-            batches = walk(os.fsencode(place), len(os.sched_getaffinity(0)), seen)
+            batches = walk(os.fsencode(source), len(os.sched_getaffinity(0)))
 
         def fill(connection: DuckDBPyConnection, staging: Staging) -> None:
+            files = 0
             for batch in batches:
+                files += len(batch.files)
+                progress(Advance("scan", files))
                 staging.take(batch)
 
-        return Scan(store, place, dataset, part, started).run(wanted, fill)
+        return Scan(store, source, dataset, draft, started).run(given_layout, fill)
 
 
 def _root(root: Path) -> Path:
@@ -99,19 +114,19 @@ Fill = Callable[["DuckDBPyConnection", Staging], None]
 class Scan:
     """One scan, from what fills the staging to the published generation."""
 
-    def __init__(self, store: Store, root: Path | Address, dataset: str, part: Path, started: float) -> None:
-        self.store, self.root, self.dataset, self.part = store, root, dataset, part
+    def __init__(self, store: Store, root: Path | str, dataset: str, draft: Path, started: float) -> None:
+        self.store, self.root, self.dataset, self.draft = store, root, dataset, draft
         self.started = started
         self.before = store.generation(dataset)
 
-    def run(self, wanted: Layout | None, fill: Fill) -> Scanned:
+    def run(self, given_layout: Layout | None, fill: Fill) -> Scanned:
         """Stage, sort, carry over what is known, and publish where something changed."""
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
-        with self.store.building(self.part) as connection:
-            staging = Staging(connection, self.part / "staging.duckdb")
+        with self.store.building(self.draft) as connection:
+            staging = Staging(connection, self.draft / "staging.duckdb")
             fill(connection, staging)
             staging.finish()
-            layout = wanted or _recognised(connection)
+            layout = given_layout or _recognised(connection)
             for statement in schema.build_statements(layout):
                 connection.execute(statement)
             staging.close()
@@ -124,7 +139,7 @@ class Scan:
                 bitmaps.build(connection, layout, len(classes))
         if not changed and self.before:
             return scanned
-        self.store.publish(self.dataset, self.part)
+        self.store.publish(self.dataset, self.draft)
         return scanned
 
     def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:
@@ -170,7 +185,7 @@ class Scan:
 
 
 def _recognised(connection: DuckDBPyConnection) -> Layout:
-    """Return the first layout of whose mark enough files are; those behind it are not asked for."""
+    """Return the first layout that matches enough files; those behind it are not asked for."""
     for layout in layouts().values():
         if layout.mark and _first(connection, schema.SHARE, [layout.mark]) > layout.least_share:
             return layout

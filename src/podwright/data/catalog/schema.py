@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from podwright.data.query.conditions import Field, Kind, Vocabulary
 from podwright.data.tree.layouts import Layout, TypedColumn, sort_columns
+from podwright.spec.filter_fields import Field, Kind, Vocabulary
 
 FORMAT = 4
 """Of a generation's file; one of another format is scanned anew."""
@@ -28,14 +28,18 @@ FIELDS: tuple[tuple[str, Kind, str], ...] = (
 """What every dataset has, whatever its layout: name, kind of its values, SQL."""
 
 
+PATH_BYTES = "coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))"
+"""The SQL of a file's path below the root, as bytes."""
+
+
 def quoted(name: str) -> str:
     """Return a name as SQL takes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def class_column(place: int) -> str:
+def class_column(index: int) -> str:
     """Return the column of a class in the table of labels; names of classes may be anything, places are not."""
-    return f"c{place}"
+    return f"c{index}"
 
 
 def vocabulary_of(
@@ -43,7 +47,7 @@ def vocabulary_of(
 ) -> Vocabulary:
     """Return the names that filters of a dataset may use; a class or tag never hides a column."""
     fields = {name: Field(name, "tag", "") for name in tags}
-    fields |= {name: Field(name, "count", f"l.{class_column(place)}") for place, name in enumerate(classes)}
+    fields |= {name: Field(name, "count", f"l.{class_column(index)}") for index, name in enumerate(classes)}
     fields |= {column.name: Field(column.name, column.kind, f"f.{quoted(column.name)}") for column in layout.columns}
     fields |= {name: Field(name, kind, sql) for name, kind, sql in FIELDS}
     order = [name for name, _, _ in FIELDS] + [column.name for column in layout.columns]
@@ -148,7 +152,7 @@ CARRIED = (
 
 def label_table(classes: int) -> str:
     """Return what makes the table of labels: a row for each file that was counted, a column for each class."""
-    columns = "".join(f", {class_column(place)} UBIGINT" for place in range(classes))
+    columns = "".join(f", {class_column(index)} UBIGINT" for index in range(classes))
     return f"CREATE TABLE label (file BIGINT, why VARCHAR, unknown UBIGINT{columns})"
 
 
@@ -162,9 +166,9 @@ def whole_view(layout: Layout, classes: Sequence[str]) -> str:
     columns = [f"{sql} AS {quoted(name)}" for name, kind, sql in FIELDS if kind != "time"]
     columns += ["make_timestamp_ns(f.mtime_ns) AS mtime"]
     columns += [f"f.{quoted(column.name)}" for column in layout.columns]
-    for place, name in enumerate(classes):
+    for index, name in enumerate(classes):
         if name not in taken:
-            columns.append(f"l.{class_column(place)} AS {quoted(name)}")
+            columns.append(f"l.{class_column(index)} AS {quoted(name)}")
     labels = " LEFT JOIN label l ON l.file = f.id" if classes else ""
     source = f"file f JOIN directory d ON d.id = f.dir{labels}"
     return f"CREATE OR REPLACE VIEW files AS SELECT f.id, {', '.join(columns)} FROM {source}"

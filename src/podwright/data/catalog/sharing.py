@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data.catalog import schema
-from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, seal
+from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, put_rows, seal
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import layout_of
-from podwright.data.tree.paths import path_bytes
 from podwright.data.tree.walk_folders import ACL
 from podwright.files.whole import write_whole
 
@@ -77,36 +76,35 @@ def _only_enter(acl: bytes, need: int) -> bytes:
 Audience = frozenset[Gate]
 
 
-def share(part: Path) -> None:
+def share(draft: Path) -> None:
     """Write the files for others beside the owner's file of a generation that is not published yet."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
         connection.execute("SET enable_progress_bar = false")
-        connection.execute(f"ATTACH '{literal(part / FILE)}' AS own (READ_ONLY)")
+        connection.execute(f"ATTACH '{literal(draft / FILE)}' AS own (READ_ONLY)")
         root = bytes.fromhex(meta_of(connection, "own.")["root_bytes"])
         allowed = audiences(connection, root)
         _number_folders(connection, allowed)
         note_guarded(connection, root)
         rows, base, first = [], 0, 0
         for number, audience in enumerate(dict.fromkeys(allowed.values())):
-            path = _place(part / str(number), audience)
+            path = _place(draft / str(number), audience)
             files, folders = _write(connection, path, number, (base, first), _readers(audience))
             base, first = base + files, first + folders
-            _hand_over(part / str(number), path, audience)
-            rows.append({"path": str(path.relative_to(part)), **seal(path)})
-    part.chmod(0o755)
-    write_whole(part / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
+            _hand_over(draft / str(number), path, audience)
+            rows.append({"path": str(path.relative_to(draft)), **seal(path)})
+    draft.chmod(0o755)
+    write_whole(draft / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
 
 
 def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
     """Return who may list each folder: whoever passes all that lie above the root, and can list all from there on."""
     above = _above(root)
-    query = "SELECT id, raw, path, uid, gid, mode, acl FROM own.directory ORDER BY path"
+    query = "SELECT id, coalesce(raw, encode(path)), uid, gid, mode, acl FROM own.directory ORDER BY path"
     by_path: dict[bytes, Audience] = {}
     audiences: dict[int, Audience] = {}
-    for number, raw, path, uid, gid, mode, acl in connection.execute(query).fetchall():
-        name = path_bytes(raw, None, path, "") or path.encode()
+    for number, name, uid, gid, mode, acl in connection.execute(query).fetchall():
         parent = name[: name.rstrip(b"/").rfind(b"/") + 1]
         gates = by_path[parent] if name else above
         gate = gate_of((uid, gid, mode), acl, _READ | _ENTER)
@@ -137,26 +135,19 @@ def _acl_of(path: bytes) -> bytes | None:
 def _number_folders(connection: DuckDBPyConnection, audiences: dict[int, Audience]) -> None:
     numbers = {audience: number for number, audience in enumerate(dict.fromkeys(audiences.values()))}
     pairs = {"id": list(audiences), "audience": [numbers[audience] for audience in audiences.values()]}
-    connection.register("held", pa.table(pairs))
-    connection.execute("CREATE TEMP TABLE belongs AS SELECT * FROM held")
-    connection.unregister("held")
+    put_rows(connection, "CREATE TEMP TABLE belongs AS", pa.table(pairs))
 
 
 def note_guarded(connection: DuckDBPyConnection, root: bytes) -> None:
     """Note the files that have a list of access, of those of whose content something is known."""
-    known = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
+    described = ["SELECT id FROM own.file WHERE sha256 IS NOT NULL", "SELECT file FROM own.tag"]
     if connection.execute("SELECT count(*) FROM own.class").fetchone() != (0,):
-        known.append("SELECT file FROM own.label")
-    query = f"""SELECT f.id, d.raw, f.raw, d.path, f.name FROM own.file f JOIN own.directory d ON d.id = f.dir
-        WHERE f.id IN ({" UNION ".join(known)})"""
-    guarded = []
-    for number, *names in connection.execute(query).fetchall():
-        below = path_bytes(*names) or (names[2] + names[3]).encode()
-        if _acl_of(root + b"/" + below):
-            guarded.append(number)
-    connection.register("held", pa.table({"id": pa.array(guarded, pa.int64())}))
-    connection.execute("CREATE TEMP TABLE guarded AS SELECT * FROM held")
-    connection.unregister("held")
+        described.append("SELECT file FROM own.label")
+    query = f"""SELECT f.id, {schema.PATH_BYTES} FROM own.file f JOIN own.directory d ON d.id = f.dir
+        WHERE f.id IN ({" UNION ".join(described)})"""
+    rows = connection.execute(query).fetchall()
+    guarded = [number for number, path in rows if _acl_of(root + b"/" + path)]
+    put_rows(connection, "CREATE TEMP TABLE guarded AS", pa.table({"id": pa.array(guarded, pa.int64())}))
 
 
 def _place(folder: Path, audience: Audience) -> Path:
@@ -244,9 +235,9 @@ def _hand_over(folder: Path, path: Path, audience: Audience) -> None:
         os.chown(path, gates[-1].uid, gates[-1].gid)
         path.chmod(gates[-1].bits << 2)
     for depth in range(len(gates), 0, -1):
-        gate, place = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
-        os.chown(place, gate.uid, gate.gid)
-        place.chmod(gate.bits)
+        gate, path = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
+        os.chown(path, gate.uid, gate.gid)
+        path.chmod(gate.bits)
         if gate.acl:
-            os.setxattr(place, ACL, gate.acl)
+            os.setxattr(path, ACL, gate.acl)
     folder.chmod(stat.S_IRWXU | 0o011)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from podwright.data.catalog.files import literal
+from podwright.data.catalog.files import literal, put_rows
 from podwright.data.tree.paths import odd_bytes, shown
 from podwright.data.tree.walk import Batch, Numbers, Rows
 from podwright.data.tree.walk_folders import FIELDS
@@ -44,8 +44,8 @@ class Staging:
         self.unread += batch.unread
         places = np.arange(self._folders, self._folders + len(batch.folders))
         acls: list[bytes | None] = [None] * len(places)
-        for place, entries in batch.acls:
-            acls[place] = entries
+        for index, entries in batch.acls:
+            acls[index] = entries
         self._tables["folder"].append(_table(batch.folders, places, pa.array(acls, pa.binary())))
         of_files = np.repeat(places, batch.counts)
         self._tables["file"].append(_table(batch.files, of_files, pa.nulls(len(of_files), pa.binary())))
@@ -65,9 +65,7 @@ class Staging:
             self._make_database()
         for name, tables in self._tables.items():
             if tables:
-                self._connection.register("held", pa.concat_tables(tables))
-                self._connection.execute(f"INSERT INTO staging.staged_{name} SELECT * FROM held")
-                self._connection.unregister("held")
+                put_rows(self._connection, f"INSERT INTO staging.staged_{name}", pa.concat_tables(tables))
             tables.clear()
         self._held = 0
 
@@ -95,8 +93,8 @@ class Staging:
         if self._has_database:
             query = " UNION ".join(f"SELECT {column} FROM staged_{name}" for name in _TABLES)
             return [number for (number,) in self._connection.execute(query).fetchall()]
-        held = [table[column] for table in chain.from_iterable(self._tables.values())]
-        return sorted(set(chain.from_iterable(part.unique().to_pylist() for part in held)))
+        columns = [table[column] for table in chain.from_iterable(self._tables.values())]
+        return sorted(set(chain.from_iterable(column.unique().to_pylist() for column in columns)))
 
     def _show(self, view: str, rows: pa.Table | DuckDBPyRelation) -> None:
         self._connection.register(view, rows)

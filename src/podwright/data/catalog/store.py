@@ -41,11 +41,11 @@ def check_name(name: str, field: str = "--name") -> str:
 
 def open_store(home: Path) -> Store:
     """Return the datasets of a home; those of PODWRIGHT_CATALOG where that names a folder, which many may share."""
-    given = os.environ.get("PODWRIGHT_CATALOG")
-    if given and "://" in given:
+    path = os.environ.get("PODWRIGHT_CATALOG")
+    if path and "://" in path:
         hint = "a database is named on the command line: `podwright data find DATASET --catalog POD`"
         raise refuse("an address is no folder", hint=hint, field="PODWRIGHT_CATALOG")  # unseen: it may hold a password
-    return Store(home, Path(given).expanduser().absolute() if given else None)
+    return Store(home, Path(path).expanduser().absolute() if path else None)
 
 
 class Store:
@@ -68,9 +68,9 @@ class Store:
             return []
         return sorted(path.name for path in self.selections.iterdir() if _NAME.fullmatch(path.name))
 
-    def unknown(self, name: str, known: list[str], what: str, hint: str) -> Refusal:
+    def unknown(self, name: str, names: list[str], what: str, hint: str) -> Refusal:
         """Return the refusal of a name that there is not, with the nearest."""
-        close = get_close_matches(name, known, n=1)
+        close = get_close_matches(name, names, n=1)
         if close:
             hint = f"did you mean `{close[0]}`?"
         return refuse(f'there is no {what} "{short(name)}"', hint=hint)
@@ -124,13 +124,13 @@ class Store:
             folder.chmod(0o755)
         with only(folder / "lock", _being_written(dataset)):
             self._sweep(folder)
-            part = folder / f".g{self.generation(dataset) + 1:06d}.part"
-            part.mkdir(mode=0o700)
+            draft = folder / f".g{self.generation(dataset) + 1:06d}.part"
+            draft.mkdir(mode=0o700)
             try:
-                with disk_words(part):
-                    yield part
+                with disk_words(draft):
+                    yield draft
             finally:
-                shutil.rmtree(part, ignore_errors=True)
+                shutil.rmtree(draft, ignore_errors=True)
 
     def _make_folder(self, folder: Path) -> None:
         try:
@@ -143,36 +143,43 @@ class Store:
             raise refuse(message, hint=f"ask {owner}, or unset PODWRIGHT_CATALOG", file=str(self.path), exit_code=1)
 
     @contextmanager
-    def building(self, part: Path) -> Iterator[DuckDBPyConnection]:
+    def building(self, draft: Path) -> Iterator[DuckDBPyConnection]:
         """Open the file of a generation that is not published yet."""
         import duckdb
 
-        with duckdb.connect(str(part / FILE)) as connection:
+        with duckdb.connect(str(draft / FILE)) as connection:
             connection.execute(_NO_BAR)
             connection.execute(_NO_SYNC)
             yield connection
 
-    def publish(self, dataset: str, part: Path) -> int:
-        """Make what lies in this folder the generation that readers see, and return its number."""
+    @contextmanager
+    def amending(self, dataset: str, draft: Path) -> Iterator[DuckDBPyConnection]:
+        """Open a copy of the published generation for changes; it is published behind the block."""
+        shutil.copyfile(self.file(dataset, self.generation(dataset)), draft / FILE)
+        with self.building(draft) as connection:
+            yield connection
+        self.publish(dataset, draft)
+
+    def publish(self, dataset: str, draft: Path) -> None:
+        """Make what lies in this folder the generation that readers see."""
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
-        (part / FILE).chmod(0o600)
+        (draft / FILE).chmod(0o600)
         if self.shared:
             # Lazily: pyarrow and NumPy are slow to import, and most commands only read.
             from podwright.data.catalog.sharing import share
 
-            share(part)
-        for path, _, names in os.walk(part):
+            share(draft)
+        for path, _, names in os.walk(draft):
             for name in names:
                 _sync(Path(path, name))
             _sync(Path(path))
         final = folder / f"g{generation:06d}"
-        part.rename(final)
+        draft.rename(final)
         with whole_path(folder / "current") as link:
             link.symlink_to(final.name)
         _sync(folder)
         self._sweep(folder)
-        return generation
 
     def forget(self, dataset: str) -> None:
         """Remove all that is known of a dataset; its files stay."""

@@ -7,15 +7,15 @@ stand in the row of their file. What no filter asks for by name begins with an u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podwright.data.catalog.schema import FIELDS
-from podwright.data.query.conditions import Condition, Field, Inverse, Joint, Test, Tests
+from podwright.data.query.conditions import Condition
 from podwright.data.tree.layouts import Layout, sort_columns
+from podwright.spec.filter_fields import Field, FieldTest, FieldTests, Joint
 
 POINTER = "podwright_generations"
 """The table of what is published. A row in it is the switch: an INSERT of one row is atomic in every version."""
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _ESCAPED = {"\\": "\\\\", "'": "\\'", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -65,9 +65,9 @@ def literal(value: object) -> str:
     return "'" + "".join(_ESCAPED.get(char, char) for char in str(value)) + "'"
 
 
-def class_name(place: int) -> str:
+def class_name(index: int) -> str:
     """Return the column of a class."""
-    return f"_c{place}"
+    return f"_c{index}"
 
 
 def pointer_statement() -> str:
@@ -98,7 +98,7 @@ def columns_of(dialect: Dialect, layout: Layout, classes: int) -> list[tuple[str
     kinds = {"text": dialect.few_values.format("Nullable(String)"), "whole": "Nullable(Int64)"}
     columns += [(column.name, kinds[column.kind]) for column in layout.columns]
     columns += [("_counted", "UInt8"), ("_why", "Nullable(String)"), ("_unknown", "Nullable(UInt64)")]
-    columns += [(class_name(place), "Nullable(UInt64)") for place in range(classes)]
+    columns += [(class_name(index), "Nullable(UInt64)") for index in range(classes)]
     # No Nested: its name with a dot would have to be quoted otherwise from version to version.
     columns += [("_tags", "Array(String)"), ("_values", "Array(String)"), ("_numbers", "Array(Nullable(Float64))")]
     return columns
@@ -126,9 +126,9 @@ def view_statement(dialect: Dialect, view: str, table: str, layout: Layout, clas
             columns.append(f"{_column(Field(field, kind, ''))} AS {name(field)}")
     columns.append(f"{dialect.moment.format('_mtime_ns')} AS mtime")
     columns += [name(column.name) for column in layout.columns]
-    for place, label in enumerate(classes):
+    for index, label in enumerate(classes):
         if label not in taken:
-            columns.append(f"{class_name(place)} AS {name(label)}")
+            columns.append(f"{class_name(index)} AS {name(label)}")
     return f"CREATE VIEW {name(view)} AS SELECT {', '.join(columns)} FROM {name(table)}"
 
 
@@ -151,44 +151,33 @@ def role_case(layout: Layout) -> str:
 
 
 def where_of(condition: Condition) -> str:
-    """Return what stands behind WHERE.
-
-    A row without a value fits neither a test nor its opposite, and old servers take `NULL AND 0` for NULL. So `not` is
-    moved down to the tests, where it turns each into its opposite: above them NULL then means no.
-    """
-    if condition.tests is None:
-        return "1"
-    return _where(condition.tests, True)
+    """Return what stands behind WHERE; no `not` stands above a test, as old servers take `NULL AND 0` for NULL."""
+    return _where(condition.tests) if condition.tests else "1"
 
 
-def _where(tests: Tests, wanted: bool) -> str:
-    if isinstance(tests, Inverse):
-        return _where(tests.part, not wanted)
+def _where(tests: FieldTests) -> str:
     if isinstance(tests, Joint):
-        # That not all hold means that one of them fails.
-        word = "AND" if (tests.word == "and") == wanted else "OR"
-        return f" {word} ".join(f"({_where(part, wanted)})" for part in tests.parts)
+        return f" {tests.word.upper()} ".join(f"({_where(part)})" for part in tests.parts)
     if tests.field.kind == "tag":
-        held = _tag_held(tests)
-        return held if wanted else f"NOT ({held})"
-    return _held(_column(tests.field), tests, wanted)
+        sql = _tag_compared(tests)
+        return f"NOT ({sql})" if tests.negated else sql
+    return _compared(_column(tests.field), tests)
 
 
-def _held(column: str, test: Test, wanted: bool) -> str:
-    value = literal(test.value)
+def _compared(column: str, test: FieldTest) -> str:
     if test.operator == "~":
-        return f"position({column}, {value}) {'>' if wanted else '='} 0"
-    return f"{column} {test.operator if wanted else _OPPOSITE[test.operator]} {value}"
+        return f"position({column}, {literal(test.value)}) {'=' if test.negated else '>'} 0"
+    return f"{column} {test.operator} {literal(test.value)}"
 
 
-def _tag_held(test: Test) -> str:
+def _tag_compared(test: FieldTest) -> str:
     """Return the SQL of a tag's test, which is never NULL: a file without the tag does not have the value."""
-    place = f"indexOf(_tags, {literal(test.field.name)})"
-    if test.operator in ("<", "<=", ">", ">="):
-        return f"ifNull(_numbers[{place}] {test.operator} {literal(float(str(test.value)))}, 0)"
+    index = f"indexOf(_tags, {literal(test.field.name)})"
+    if isinstance(test.value, float):
+        return f"ifNull({_compared(f'_numbers[{index}]', test)}, 0)"
     if test.operator == "!=":
-        return f"NOT ({_tag_held(Test(test.field, '=', test.value))})"
-    return f"{place} > 0 AND {_held(f'_values[{place}]', test, True)}"
+        return f"NOT ({_tag_compared(test.opposite())})"
+    return f"{index} > 0 AND {_compared(f'_values[{index}]', replace(test, negated=False))}"
 
 
 def _column(field: Field) -> str:
@@ -197,5 +186,5 @@ def _column(field: Field) -> str:
     if field.kind == "time":
         return f"_{field.name}_ns"
     if field.kind == "count":
-        return field.sql.replace("l.", "_", 1)
+        return field.source.replace("l.", "_", 1)
     return name(field.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from podwright.clients.clickhouse import ClickHouse, ServerError
 from podwright.data.catalog import schema, sharing
 from podwright.data.catalog.files import literal as path_literal
-from podwright.data.catalog.files import meta_of
+from podwright.data.catalog.files import meta_of, put_rows
 from podwright.data.catalog.store import Store
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import POINTER, Dialect, literal, name
@@ -48,12 +48,7 @@ class Published:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `data scan` has it."""
-        return {
-            "catalog": self.catalog,
-            "generation": self.generation,
-            "files": self.files,
-            "left_out": self.left_out,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def _last_rows(server: ClickHouse) -> dict[str, Publication]:
     return publications
 
 
-def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False) -> Published:
+def publish(store: Store, dataset: str, server: ClickHouse, everything: bool = False) -> Published:
     """Publish the generation of a dataset that this machine has; with `whole` also what not everybody may read."""
     import duckdb
 
@@ -92,7 +87,7 @@ def publish(store: Store, dataset: str, server: ClickHouse, whole: bool = False)
             connection.execute("SET enable_progress_bar = false")
             generation = store.generation(dataset)
             connection.execute(f"ATTACH '{path_literal(store.file(dataset, generation))}' AS own (READ_ONLY)")
-            return _Publishing(connection, server, dataset, (generation, whole)).run(spoken)
+            return _Publishing(connection, server, dataset, (generation, everything)).run(spoken)
     except ServerError as error:
         raise server.refusal(error) from None
 
@@ -102,7 +97,7 @@ def withdraw(server: ClickHouse, dataset: str) -> None:
     try:
         last = _last_rows(server)[dataset]
         _point(server, Publication(dataset, last.generation + 1, "", {}))
-        _sweep(server, dataset, kept=0)
+        _sweep(server, dataset, generations=0)
     except ServerError as error:
         raise server.refusal(error) from None
 
@@ -119,10 +114,10 @@ def check_version(server: ClickHouse) -> Dialect:
 
 class _Publishing:
     def __init__(
-        self, connection: DuckDBPyConnection, server: ClickHouse, dataset: str, wanted: tuple[int, bool]
+        self, connection: DuckDBPyConnection, server: ClickHouse, dataset: str, source: tuple[int, bool]
     ) -> None:
         self.connection, self.server, self.dataset = connection, server, dataset
-        self.generation, self.whole = wanted
+        self.generation, self.everything = source
         self.meta = meta_of(connection, "own.")
         self.layout = layout_of(dataset, self.meta["layout"])
 
@@ -148,19 +143,19 @@ class _Publishing:
 
     def _source(self) -> str:
         """Return what tells this generation from any other; tags and labels make one of the same scan."""
-        return f"{self.meta['root_bytes']} {self.meta['scanned_at']} {self.generation} {self.whole}"
+        return f"{self.meta['root_bytes']} {self.meta['scanned_at']} {self.generation} {self.everything}"
 
     def _choose(self) -> None:
         """Make the table `chosen`: which rows are published, under which numbers, and whether with their content."""
         folders, readable = "SELECT id FROM own.directory", "true"
-        if not self.whole:
+        if not self.everything:
             root = bytes.fromhex(self.meta["root_bytes"])
             if b"://" in root:
                 message = f"{self.meta['root']} does not tell who may read what lies there"
                 raise refuse(message, hint="--whole publishes it for all who may read the database")
             audiences = sharing.audiences(self.connection, root)
             listed = [number for number, audience in audiences.items() if not audience]
-            self.connection.register("everybody", pa.table({"id": pa.array(listed, pa.int64())}))
+            put_rows(self.connection, "CREATE TEMP TABLE everybody AS", pa.table({"id": pa.array(listed, pa.int64())}))
             sharing.note_guarded(self.connection, root)
             folders, readable = "SELECT id FROM everybody", sharing.may_read([])
         self.connection.execute(
@@ -207,13 +202,13 @@ def _point(server: ClickHouse, published: Publication) -> None:
     server.run(f"INSERT INTO {POINTER} VALUES ({', '.join(map(literal, values))})")
 
 
-def _sweep(server: ClickHouse, dataset: str, kept: int) -> None:
+def _sweep(server: ClickHouse, dataset: str, generations: int) -> None:
     """Drop generations that others have followed, and what commands that were killed have left."""
     of_dataset = f"SELECT rows FROM {POINTER} WHERE dataset = {literal(dataset)}"
     pattern = literal(f"^{dataset.replace('.', '[.]')}[.]g[0-9]+-[0-9a-f]{{8}}$")
     query = f"""SELECT name FROM system.tables WHERE database = {literal(server.address.database)}
         AND (name IN ({of_dataset})
-                AND name NOT IN ({of_dataset} ORDER BY generation DESC, rows DESC LIMIT {kept})
+                AND name NOT IN ({of_dataset} ORDER BY generation DESC, rows DESC LIMIT {generations})
             OR match(name, {pattern}) AND name NOT IN (SELECT rows FROM {POINTER})
                 AND metadata_modification_time < now() - {_ORPHAN_S})"""
     for (table,) in list(server.ask(query)):

@@ -18,7 +18,7 @@ from podwright.data.catalog.dataset import MAX_VALUES, Filtered, Match
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
 from podwright.data.clickhouse.publish import Publication, check_version, publications_of
-from podwright.data.labels.stats import MAX_NAMED, ClassShare, Statistics
+from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.query.conditions import Condition
 from podwright.data.query.sql import MAX_ROWS, QueryRows
 from podwright.data.selecting.samples import SampleMember
@@ -93,16 +93,11 @@ class PublishedDataset(Filtered):
         if not self.classes:
             message = f"the labels of {self.name} were not counted when it was published"
             raise refuse(message, hint=self.how_to_count)
-        columns = [sql.class_name(place) for place in range(len(self.classes))]
+        columns = [sql.class_name(index) for index in range(len(self.classes))]
         sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
         query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
         (row,) = self._values(f"{query} WHERE _counted = 1")
-        images, broken, unknown, *values = (value or 0 for value in row)
-        whole = sum(values[::2]) or 1
-        classes = []
-        for name, pixels, holding in zip(self.classes, values[::2], values[1::2], strict=True):
-            classes.append(ClassShare(name, pixels, holding, pixels / whole))
-        return Statistics(self.name, images, broken, unknown, tuple(classes), tuple(self._broken()), 0)
+        return Statistics.of_sums(self.name, self.classes, [value or 0 for value in row], self._broken())
 
     def _broken(self) -> Iterator[dict[str, str]]:
         query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, _why FROM {self._table}
@@ -112,13 +107,13 @@ class PublishedDataset(Filtered):
 
     def per_image(self) -> pa.Table:
         """Return the table of a row for each label and a column for each class, `path` first."""
-        columns = "".join(f", {sql.class_name(place)}" for place in range(len(self.classes)))
+        columns = "".join(f", {sql.class_name(index)}" for index in range(len(self.classes)))
         query = f"""SELECT concat(folder, name){columns} FROM {self._table}
             WHERE _counted = 1 AND _why IS NULL ORDER BY id"""
         rows = list(self._values(query))
         arrays = [pa.array([row[0] for row in rows], pa.string())]
-        for place in range(len(self.classes)):
-            arrays.append(pa.array([row[place + 1] for row in rows], pa.uint64()))
+        for index in range(len(self.classes)):
+            arrays.append(pa.array([row[index + 1] for row in rows], pa.uint64()))
         return pa.table(arrays, names=["path", *self.classes])
 
     @property
@@ -146,7 +141,7 @@ class PublishedDataset(Filtered):
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
         if not self.classes:
             return [], np.zeros((0, 0))
-        columns = ", ".join(sql.class_name(place) for place in range(len(self.classes)))
+        columns = ", ".join(sql.class_name(index) for index in range(len(self.classes)))
         query = f"SELECT id, {columns} FROM {self._table} WHERE _counted = 1 AND _why IS NULL ORDER BY id"
         rows = list(self._values(query))
         pixels = np.array([row[1:] for row in rows], dtype=float).reshape(len(rows), len(self.classes))
@@ -228,12 +223,12 @@ def published_datasets(server: ClickHouse) -> dict[str, Publication]:
 
 def check_published(server: ClickHouse, name: str) -> Publication:
     """Return what is published of a dataset, or refuse a name that there is not."""
-    known = published_datasets(server)
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
+    published = published_datasets(server)
+    if name not in published:
+        close = get_close_matches(name, published, n=1)
         hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --catalog POD"
         raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
-    return known[name]
+    return published[name]
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def rows_query(layout: Layout, classes: int) -> str:
     if classes:
         labels = " LEFT JOIN own.label l ON l.file = f.id AND c.readable"
         counted = ["(l.file IS NOT NULL)::INT::VARCHAR", _text("l.why"), _text("l.unknown::VARCHAR")]
-        counts = [_text(f"l.{class_column(place)}::VARCHAR") for place in range(classes)]
+        counts = [_text(f"l.{class_column(index)}::VARCHAR") for index in range(classes)]
     cells += [*counted, *counts, *(f"coalesce(t.{part}, '[]')" for part in ("names", "texts", "numbers"))]
     line = " || chr(9) || ".join(cells)
     return f"""SELECT {line} || chr(10) FROM chosen c

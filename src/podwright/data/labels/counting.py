@@ -34,13 +34,13 @@ def count_images(files: Sequence[LabelFile], classes: Sequence[LabelClass], thre
 
 def count_folders(files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int) -> Iterator[Counted]:
     """Yield the pixels of images whose folder tells the class of them all; only headers are read."""
-    places = {label.name: place for place, label in enumerate(classes)}
+    indices = {label.name: index for index, label in enumerate(classes)}
 
     def count(file: LabelFile) -> Counted:
         with Image.open(file.path) as image:
             pixels = image.width * image.height
         counts = [0] * len(classes)
-        counts[places[file.label]] = pixels
+        counts[indices[file.label]] = pixels
         return Counted(file.id, counts)
 
     yield from _on_threads(count, files, threads)

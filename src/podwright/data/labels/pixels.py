@@ -22,9 +22,9 @@ class ColourTable:
         self.classes = len(classes)
         # Pixels are compared as they lie in memory, with red in the lowest byte.
         self._places = np.full(_RGB + 1, self.classes, dtype=np.uint16)
-        for place, label in enumerate(classes):
+        for index, label in enumerate(classes):
             for colour in label.colours:
-                self._places[_turned(colour)] = place
+                self._places[_turned(colour)] = index
 
     def count(self, image: Image.Image) -> Counts:
         """Return the pixels of each class; the last value counts pixels whose colour means nothing."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.rank import RESULTS
-from podwright.data.policies.agents import AgentRun, Start, succeeded
+from podwright.data.launcher import Start, StartedRun
+from podwright.data.policies.agents import succeeded
 from podwright.files.untrusted import open_untrusted
 from podwright.spec.loader import workload_of
 from podwright.spec.problems import refuse
@@ -65,7 +66,7 @@ def _write_code(code: Path, root: bytes, files: Sequence[LabelFile], classes: Se
             out.write(json.dumps([file.id, os.fsdecode(file.path[len(root) + 1 :])]) + "\n")
 
 
-def _checked(run: AgentRun, folder: Path, ranks: int, files: Sequence[LabelFile], classes: int) -> Iterator[Counted]:
+def _checked(run: StartedRun, folder: Path, ranks: int, files: Sequence[LabelFile], classes: int) -> Iterator[Counted]:
     """Yield what the ranks left, which must be one row for each label that was asked for."""
     missing = {file.id for file in files}
     for rank in range(ranks):

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.store import Store
 from podwright.data.policies import agents, transfer
 from podwright.data.policies.checksums import add_checksums
 from podwright.data.policies.curation import curate
-from podwright.data.policies.policies import JournalEntry, Policy, PolicyFolder, entry_of
-from podwright.data.policies.tags import parse_tag, put_tags
+from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
+from podwright.data.policies.tags import Values, parse_tag, put_tags
 from podwright.files.whole import whole_path, write_whole
 
 if TYPE_CHECKING:
-    from podwright.data.policies.agents import Start
+    from podwright.data.launcher import Start
 
 
-@dataclass(frozen=True)
+@dataclass
 class Work:
     """A policy at work: on which files, and what it needs for that."""
 
@@ -31,19 +31,26 @@ class Work:
     folder: PolicyFolder
     root: bytes
     start: Start | None = None
+    saved: int = 0
+    """Of how many files the journal has what undoing needs."""
 
     def source(self, path: bytes) -> bytes:
         """Return where a file of the dataset lies."""
         return self.root + b"/" + path
 
-    def place(self, path: bytes) -> bytes:
+    def target(self, path: bytes) -> bytes:
         """Return where a file's copy goes."""
         return os.fsencode(self.policy.to) + b"/" + path
 
 
 def _tag(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     name, value = parse_tag(work.policy.tag)
-    before = put_tags(work.store, work.policy.dataset, {match.path_bytes: {name: value} for match in batch})
+    yield from _tagged(work, batch, {match.path_bytes: {name: value} for match in batch})
+
+
+def _tagged(work: Work, batch: Sequence[Match], tags: Values) -> Iterator[JournalEntry]:
+    """Give files tags; what they had before is what undoing needs."""
+    before = put_tags(work.store, work.policy.dataset, tags)
     for match in batch:
         yield entry_of(match, kept=before.get(match.path_bytes))
 
@@ -63,17 +70,13 @@ def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
         printed = agents.run_workload(work.start, policy.workload, policy.target, work.folder.batch)
     else:
         printed = agents.run_program(policy.program, lines)
-    before = put_tags(work.store, policy.dataset, agents.tags_of(printed, batch))
-    for match in batch:
-        yield entry_of(match, kept=before.get(match.path_bytes))
+    yield from _tagged(work, batch, agents.tags_of(printed, batch))
 
 
 def _curate(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     with open_dataset(work.store, work.policy.dataset) as opened:
         verdicts = {match.path_bytes: verdict.tags() for match, verdict in curate(opened, batch)}
-    before = put_tags(work.store, work.policy.dataset, verdicts)
-    for match in batch:
-        yield entry_of(match, kept=before.get(match.path_bytes))
+    yield from _tagged(work, batch, verdicts)
 
 
 Transfer = Callable[[bytes, bytes, int, int], str]
@@ -84,7 +87,7 @@ def _transferred(transferred: Transfer) -> Callable[[Work, Sequence[Match]], Ite
         for match in batch:
             path = match.path_bytes
             try:
-                digest = transferred(work.source(path), work.place(path), match.size, match.mtime_ns)
+                digest = transferred(work.source(path), work.target(path), match.size, match.mtime_ns)
             except OSError as error:
                 yield entry_of(match, why=transfer.reason(error))
             else:
@@ -107,34 +110,33 @@ def _delete(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
 
 def _archive(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     """Pack a batch into a tar of its own, which is there whole or not at all; the files stay."""
-    number = sum(entry.kept is not None for entry in work.folder.entries())
-    name = os.fsencode(f"{work.policy.name}-{number:09d}.tar")
-    path = work.place(name)
+    name = os.fsencode(f"{work.policy.name}-{work.saved:09d}.tar")
+    path = work.target(name)
     os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
     with whole_path(Path(os.fsdecode(path))) as part:
         with part.open("wb") as file:
-            whys = _packed(work, file, batch)
+            reasons = _packed(work, file, batch)
             os.fsync(file.fileno())
-        if all(whys):
+        if all(reasons):
             part.unlink()
-    for match, why in zip(batch, whys, strict=True):
-        yield entry_of(match, why, None if why else {"archive": os.fsdecode(name)})
+    for match, reason in zip(batch, reasons, strict=True):
+        yield entry_of(match, reason, None if reason else {"archive": os.fsdecode(name)})
 
 
 def _packed(work: Work, file: IO[bytes], batch: Sequence[Match]) -> list[str]:
     """Write files into a tar; return why each is not in it, nothing for those that are."""
-    whys = []
+    reasons = []
     with tarfile.open(fileobj=file, mode="w", errors="surrogateescape") as tar:
         for match in batch:
             before = tar.offset
-            whys.append(_pack(work, tar, match))
-            if whys[-1]:
+            reasons.append(_pack(work, tar, match))
+            if reasons[-1]:
                 # What was written of it is taken back: nothing that follows half a file would be found.
                 file.seek(before)
                 file.truncate()
                 tar.offset = before
     file.flush()
-    return whys
+    return reasons
 
 
 def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
@@ -151,30 +153,26 @@ def _pack(work: Work, tar: tarfile.TarFile, match: Match) -> str:
 
 
 def _untag(work: Work, entries: Sequence[JournalEntry]) -> None:
-    values: dict[bytes, Mapping[str, Any]] = {}
-    for entry in entries:
-        if entry.kept:
-            values[entry.path] = entry.kept
-    put_tags(work.store, work.policy.dataset, values)
+    put_tags(work.store, work.policy.dataset, {entry.path: entry.kept for entry in entries if entry.kept})
 
 
 def _remove_copies(work: Work, entries: Sequence[JournalEntry]) -> None:
     for entry in entries:
-        place = work.place(entry.path)
-        if entry.kept and os.path.lexists(place) and transfer.digest_of(place) == entry.kept["sha256"]:
-            os.unlink(place)  # noqa: PTH108
+        copy = work.target(entry.path)
+        if entry.kept and os.path.lexists(copy) and transfer.digest_of(copy) == entry.kept["sha256"]:
+            os.unlink(copy)  # noqa: PTH108
 
 
 def _move_back(work: Work, entries: Sequence[JournalEntry]) -> None:
     for entry in entries:
-        place = work.place(entry.path)
-        if os.path.lexists(place):
-            transfer.move(place, work.source(entry.path), entry.size, entry.mtime_ns)
+        moved = work.target(entry.path)
+        if os.path.lexists(moved):
+            transfer.move(moved, work.source(entry.path), entry.size, entry.mtime_ns)
 
 
 def _remove_archives(work: Work, entries: Sequence[JournalEntry]) -> None:
     for name in {entry.kept["archive"] for entry in entries if entry.kept}:
-        path = work.place(os.fsencode(name))
+        path = work.target(os.fsencode(name))
         if os.path.lexists(path):
             os.unlink(path)  # noqa: PTH108
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from podwright.data.catalog.dataset import Match
+from podwright.data.launcher import Start, StartedRun
 from podwright.data.policies.tags import check_tag
 from podwright.spec import load_workload
 from podwright.spec.problems import Refusal, refuse
-
-if TYPE_CHECKING:
-    from podwright.spec import Workload
 
 INPUT = "batch"
 """The name of the input under which a workload finds its files: `{data.batch}` in its command."""
@@ -27,28 +25,12 @@ _LONGEST_LINE = 1 << 20
 Tags = dict[bytes, dict[str, str]]
 
 
-class AgentRun(Protocol):
-    """What is needed of a run."""
-
-    id: str
-    folder: Any
-
-    def wait(self, timeout_s: float | None = None) -> Any:
-        """Wait until it has ended, and return its record."""
-
-    def pull(self, paths: Sequence[str], to: Path) -> Any:
-        """Copy paths of its folder to another, below its id."""
-
-
-Start = Callable[["Workload", str], AgentRun]
-
-
 def batch_lines(root: bytes, files: Iterable[Match]) -> str:
     """Return what an agent is given."""
     lines = []
     for match in files:
-        whole = os.fsdecode(root + b"/" + match.path_bytes)
-        lines.append(json.dumps({"path": os.fsdecode(match.path_bytes), "file": whole}))
+        path = os.fsdecode(root + b"/" + match.path_bytes)
+        lines.append(json.dumps({"path": os.fsdecode(match.path_bytes), "file": path}))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -83,7 +65,7 @@ def run_workload(start: Start, file: str, target: str, batch: Path) -> Iterator[
         yield line.text
 
 
-def succeeded(run: AgentRun, what: str) -> Any:
+def succeeded(run: StartedRun, what: str) -> Any:
     """Wait for the end of a run and return its record; one that did not succeed is refused."""
     record = run.wait()
     if record.state != "succeeded":
@@ -91,21 +73,21 @@ def succeeded(run: AgentRun, what: str) -> Any:
     return record
 
 
-def tags_of(lines: Iterable[str], asked: Iterable[Match]) -> Tags:
-    """Return the tags that an agent told of files that it was asked about; a tag that is none is refused."""
-    known = {match.path_bytes for match in asked}
+def tags_of(lines: Iterable[str], batch: Iterable[Match]) -> Tags:
+    """Return the tags that an agent gave to files of its batch; a tag that is none is refused."""
+    paths = {match.path_bytes for match in batch}
     tags: Tags = {}
     for line in lines:
-        told_of = _told(line)
-        if told_of is None:
+        row = _row(line)
+        if row is None:
             continue
-        path = os.fsencode(told_of["path"])
-        if path in known:
-            tags.setdefault(path, {}).update(_checked(told_of["tags"]))
+        path = os.fsencode(row["path"])
+        if path in paths:
+            tags.setdefault(path, {}).update(_checked(row["tags"]))
     return tags
 
 
-def _told(line: str) -> dict[str, Any] | None:
+def _row(line: str) -> dict[str, Any] | None:
     if not line.startswith("{") or len(line) > _LONGEST_LINE:
         return None
     try:

@@ -4,59 +4,52 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 import pyarrow as pa
 
 from podwright.data.catalog.dataset import open_dataset
-from podwright.data.catalog.files import FILE
+from podwright.data.catalog.files import put_rows
+from podwright.data.catalog.schema import PATH_BYTES
 from podwright.data.catalog.store import Store
-from podwright.data.tree.paths import path_bytes
+from podwright.data.progress import Advance, Progress, unheard
 
 _AT_ONCE = 256
-_MISSING = """SELECT f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns FROM file f JOIN directory d ON d.id = f.dir
+_MISSING = f"""SELECT f.id, {PATH_BYTES}, f.size, f.mtime_ns FROM file f JOIN directory d ON d.id = f.dir
     WHERE f.type = 'file' AND f.sha256 IS NULL ORDER BY f.id"""
 _File = tuple[int, bytes, int, int]
 
 
 def add_checksums(
-    store: Store,
-    dataset: str,
-    progress: Callable[[int, int], None] | None = None,
-    only: Container[bytes] | None = None,
+    store: Store, dataset: str, progress: Progress = unheard, only: Container[bytes] | None = None
 ) -> tuple[int, int]:
     """Read the files that have no checksum; return the generation that has them, and how many were read.
 
     `only`: of these, by their paths below the root. A file that is not what the scan saw, or cannot be read, stays
     without: the next scan will see it.
     """
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
+        files: list[_File] = []
         with open_dataset(store, dataset) as opened:
-            files: list[_File] = []
-            for number, folder_raw, name_raw, folder, name, size, mtime_ns in opened.connection.execute(
-                _MISSING
-            ).fetchall():
-                raw = path_bytes(folder_raw, name_raw, folder, name) or (folder + name).encode()
-                if only is not None and raw not in only:
-                    continue
-                files.append((number, opened.root_bytes + b"/" + raw, size, mtime_ns))
+            for number, path, size, mtime_ns in opened.connection.execute(_MISSING).fetchall():
+                if only is None or path in only:
+                    files.append((number, opened.root_bytes + b"/" + path, size, mtime_ns))
         sums = {}
         for done, (number, digest) in enumerate(_digests(files), 1):
             if digest is not None:
                 sums[number] = digest
-            if progress is not None:
-                progress(done, len(files))
-        if not sums:
-            return store.generation(dataset), 0
-        shutil.copyfile(store.file(dataset, store.generation(dataset)), part / FILE)
-        with store.building(part) as connection:
-            connection.register("summed", pa.table({"id": list(sums), "sha256": list(sums.values())}))
-            connection.execute("UPDATE file SET sha256 = s.sha256 FROM summed s WHERE s.id = file.id")
-            connection.unregister("summed")
-        return store.publish(dataset, part), len(sums)
+            progress(Advance("checksums", done, len(files)))
+        if sums:
+            with store.amending(dataset, draft) as connection:
+                put_rows(
+                    connection,
+                    "CREATE TEMP TABLE summed AS",
+                    pa.table({"id": list(sums), "sha256": list(sums.values())}),
+                )
+                connection.execute("UPDATE file SET sha256 = s.sha256 FROM summed s WHERE s.id = file.id")
+        return store.generation(dataset), len(sums)
 
 
 def _digests(files: Sequence[_File]) -> Iterator[tuple[int, str | None]]:

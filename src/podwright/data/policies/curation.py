@@ -66,13 +66,13 @@ class Curator:
 
     def judge(self, path: bytes, shown: str, bits: int) -> CurationVerdict:
         """Return whether an image adds something to what was kept."""
-        kept = self.kept.setdefault(path[: path.rfind(b"/") + 1], [])
-        nearest = min(kept, key=lambda other: (other[0] ^ bits).bit_count(), default=None)
+        hashes = self.kept.setdefault(path[: path.rfind(b"/") + 1], [])
+        nearest = min(hashes, key=lambda other: (other[0] ^ bits).bit_count(), default=None)
         near = nearest is not None and (nearest[0] ^ bits).bit_count() <= self.near_bits
         if near and path not in self.rare:
             assert nearest is not None
             return CurationVerdict(False, f"near {nearest[1]}", bits)
-        kept.append((bits, shown.rpartition("/")[2]))
+        hashes.append((bits, shown.rpartition("/")[2]))
         if path in self.rare:
             return CurationVerdict(True, f"rare {self.rare[path]}", bits)
         return CurationVerdict(True, "new", bits)
@@ -101,17 +101,17 @@ def rare_images(dataset: Dataset) -> dict[bytes, str]:
     layout = dataset.layout
     if not dataset.classes or not layout.label_role:
         return {}
-    columns = [schema.class_column(place) for place in range(len(dataset.classes))]
+    columns = [schema.class_column(index) for index in range(len(dataset.classes))]
     counts = ", ".join(f"count_if({column} > 0)" for column in columns)
     labels, *holding = dataset.connection.execute(f"SELECT count(*), {counts} FROM label").fetchone() or (0,)
-    order = sorted(range(len(columns)), key=lambda place: -holding[place])
+    order = sorted(range(len(columns)), key=lambda index: -holding[index])
     rare: dict[bytes, str] = {}
-    for place in order:
-        if not 0 < holding[place] <= max(1, labels * RARE_SHARE):
+    for index in order:
+        if not 0 < holding[index] <= max(1, labels * RARE_SHARE):
             continue
         # The rarest last: it is the one that is named.
-        for path in _images_with(dataset, columns[place]):
-            rare[path] = dataset.classes[place]
+        for path in _images_with(dataset, columns[index]):
+            rare[path] = dataset.classes[index]
     return rare
 
 
@@ -120,7 +120,7 @@ def _images_with(dataset: Dataset, column: str) -> Iterator[bytes]:
     first = layout.roles[0].name
     query = f"""WITH holding AS (SELECT DISTINCT {sample_key(layout)} AS key FROM file f
             JOIN label l ON l.file = f.id WHERE l.{column} > 0)
-        SELECT coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))
+        SELECT {schema.PATH_BYTES}
         FROM file f JOIN directory d ON d.id = f.dir JOIN holding h ON h.key = {sample_key(layout)}
         WHERE {is_role(layout, first)}"""
     for (path,) in dataset.connection.execute(query).fetchall():
@@ -132,7 +132,7 @@ def _kept_before(dataset: Dataset) -> dict[bytes, list[tuple[int, str]]]:
     query = f"""SELECT coalesce(d.raw, encode(d.path)), f.name, h.value FROM tag h
         JOIN tag k ON k.file = h.file AND k.name = '{KEEP}' AND k.value = 'yes'
         JOIN file f ON f.id = h.file JOIN directory d ON d.id = f.dir WHERE h.name = '{HASH}' ORDER BY f.id"""
-    kept: dict[bytes, list[tuple[int, str]]] = {}
+    hashes: dict[bytes, list[tuple[int, str]]] = {}
     for folder, name, value in dataset.connection.execute(query).fetchall():
-        kept.setdefault(bytes(folder), []).append((int(value, 16), name))
-    return kept
+        hashes.setdefault(bytes(folder), []).append((int(value, 16), name))
+    return hashes

@@ -1,172 +1,274 @@
-"""Policies: a filter, an action and a schedule under a name, with a journal of what was done to which file.
-
-policies/NAME/policy.json     what was asked for, and its state
-policies/NAME/journal.jsonl   a line for each file that was dealt with, added when that is certain
-policies/NAME/review.jsonl    what a deletion would take, for somebody to look at
-policies/NAME/lock            held by the one command that runs it
-"""
+"""The policies of a home; run batch by batch, so that one can be paused between two and goes on where it was killed."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from podwright.data.catalog.dataset import Match
+from podwright.data.catalog.dataset import Match, open_dataset
+from podwright.data.catalog.rescan import rescan
 from podwright.data.catalog.store import Store, check_name
-from podwright.files.journal import JournalFile, lines_of
-from podwright.files.whole import make_private, write_whole
+from podwright.data.policies import transfer
+from podwright.data.policies.actions import ACTIONS, Work
+from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
+from podwright.data.policies.tags import parse_tag
+from podwright.files.locks import only
 from podwright.spec.problems import refuse
 
-State = Literal["ready", "running", "paused", "review", "done", "failed", "undone"]
+if TYPE_CHECKING:
+    from podwright.data.launcher import Start
 
 
 @dataclass(frozen=True)
-class Policy:
-    """What to do with which files of a dataset, and how often."""
+class PolicyReport:
+    """Where a policy stands."""
+
+    policy: Policy
+    done: int
+    failed: tuple[JournalEntry, ...]
+    review: Path | None = None
+    """The list of what a deletion would take."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data policy`."""
+        policy = self.policy
+        return {
+            "name": policy.name,
+            "dataset": policy.dataset,
+            "where": policy.where,
+            "action": policy.action,
+            "matched": policy.matched,
+            "done": self.done,
+            "failed": len(self.failed),
+            "failures": [{"path": os.fsdecode(entry.path), "why": entry.why} for entry in self.failed[:100]],
+            "state": policy.state,
+            "review": str(self.review) if self.review else None,
+        }
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The files that a policy would be run over now."""
+
+    report: PolicyReport
+    files: Sequence[Match]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data policy run --dry-run`."""
+        rows = [match.as_json() for match in self.files]
+        return {**self.report.as_json(), "matched": len(rows), "files": rows}
+
+
+@dataclass(frozen=True)
+class PolicyRemoved:
+    """A policy that is there no more."""
 
     name: str
-    dataset: str
-    where: str
-    action: str
-    to: str = ""
-    """Where copies and archives go."""
-    tag: str = ""
-    program: tuple[str, ...] = ()
-    """An agent that runs here: the program and its arguments."""
-    workload: str = ""
-    """An agent that runs as a workload: its file."""
-    target: str = "local"
-    every_s: float | None = None
-    batch: int = 1000
-    state: State = "ready"
-    last_at: float = 0.0
-    matched: int = 0
+    state: str = "removed"
 
-    def is_due(self, now: float) -> bool:
-        """Say whether its time has come again."""
-        return self.state != "paused" and self.every_s is not None and now - self.last_at >= self.every_s
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data policy rm`."""
+        return asdict(self)
 
 
-@dataclass(frozen=True)
-class JournalEntry:
-    """What was done with one file, as it was then; `kept` is what undoing it needs."""
+class Policies:
+    """All policies of a home; `start` starts the runs of agents that are workloads."""
 
-    path: bytes
-    size: int
-    mtime_ns: int
-    why: str = ""
-    """Of a file with which it failed."""
-    kept: Mapping[str, Any] | None = None
+    def __init__(self, store: Store, start: Start | None = None) -> None:
+        self._store, self._start = store, start
 
-    @property
-    def same_file(self) -> tuple[bytes, int, int]:
-        """Return what tells whether a file is the one that was dealt with."""
-        return self.path, self.size, self.mtime_ns
+    def names(self) -> list[str]:
+        """Return the policies there are."""
+        folder = self._store.home / "policies"
+        if not folder.is_dir():
+            return []
+        return sorted(path.name for path in folder.iterdir() if (path / "policy.json").exists())
 
-    def row(self) -> dict[str, Any]:
-        """Return the entry as a row of the journal."""
-        return {**asdict(self), "path": os.fsdecode(self.path)}
+    def find(self, name: str) -> PolicyFolder:
+        """Return the folder of a policy, or refuse a name that there is not."""
+        if name not in self.names():
+            raise self._store.unknown(name, self.names(), "policy", "`podwright data policy ls` lists them")
+        return PolicyFolder(self._store, name)
+
+    def due(self) -> list[str]:
+        """Return the policies whose time has come."""
+        now = time.time()
+        return [name for name in self.names() if self.find(name).load().is_due(now)]
+
+    def add(self, policy: Policy) -> PolicyReport:
+        """Keep a new policy, after all of it was checked."""
+        _check_action(policy)
+        with open_dataset(self._store, policy.dataset) as opened:
+            opened.condition(policy.where)
+            _check_apart(policy, opened.root_bytes)
+        check_name(policy.name, "NAME")
+        if policy.name in self.names():
+            hint = f"podwright data policy rm {policy.name}"
+            raise refuse(f"there is a policy {policy.name} already", hint=hint, field="NAME")
+        PolicyFolder(self._store, policy.name).save(policy)
+        return self.report(policy.name)
+
+    def remove(self, name: str) -> PolicyRemoved:
+        """Forget a policy; what it did stays done."""
+        shutil.rmtree(self.find(name).path)
+        return PolicyRemoved(name)
+
+    def report(self, name: str) -> PolicyReport:
+        """Return where a policy stands."""
+        folder = self.find(name)
+        entries = _last(folder)
+        failed = tuple(entry for entry in entries.values() if entry.why)
+        review = folder.review if folder.review.exists() else None
+        return PolicyReport(folder.load(), len(entries) - len(failed), failed, review)
+
+    def reports(self) -> list[PolicyReport]:
+        """Return where all of them stand."""
+        return [self.report(name) for name in self.names()]
+
+    def dry_run(self, name: str) -> DryRun:
+        """Return the files that a policy would be run over now."""
+        folder = self.find(name)
+        return DryRun(self.report(name), self._waiting(folder, folder.load()))
+
+    def review(self, name: str) -> list[JournalEntry]:
+        """Return the files that a policy deletes once somebody has seen them; none where nothing waits for that."""
+        folder = self.find(name)
+        return folder.reviewed() if folder.load().state == "review" else []
+
+    def run(self, name: str, approved: bool = False) -> PolicyReport:
+        """Do what a policy says with all files that it was not done with; return where it stands.
+
+        A deletion first writes down what it would take. `approved`: somebody has seen that list, and exactly that goes.
+        """
+        folder = self.find(name)
+        with _alone(folder, name):
+            policy = folder.load()
+            if policy.state == "paused":
+                raise refuse(f"{name} is paused", hint=f"podwright data policy resume {name}", exit_code=1)
+            waiting = self._waiting(folder, policy)
+            folder.change(matched=len(waiting) + sum(not entry.why for entry in _last(folder).values()))
+            if ACTIONS[policy.action].review:
+                if not approved:
+                    _show_first(folder, waiting)
+                    return self.report(name)
+                shown = {entry.same_file for entry in folder.reviewed()}
+                waiting = [match for match in waiting if entry_of(match).same_file in shown]
+            self._work_off(folder, waiting)
+            return self.report(name)
+
+    def run_due(self) -> Iterator[PolicyReport]:
+        """Run those whose time has come, one by one; nothing that somebody has to see first is deleted."""
+        for name in self.due():
+            yield self.run(name)
+
+    def pause(self, name: str) -> PolicyReport:
+        """Keep a policy from being run; one that runs ends behind its batch."""
+        self.find(name).change(state="paused")
+        return self.report(name)
+
+    def resume(self, name: str) -> PolicyReport:
+        """Let a policy be run again."""
+        folder = self.find(name)
+        if folder.load().state == "paused":
+            folder.change(state="ready")
+        return self.report(name)
+
+    def undo(self, name: str) -> PolicyReport:
+        """Take back what a policy did, the last first, and forget that it did."""
+        folder = self.find(name)
+        with _alone(folder, name):
+            work = self._work(folder)
+            action = ACTIONS[work.policy.action]
+            if action.undo is None:
+                raise refuse(f"a {work.policy.action} cannot be undone", exit_code=1)
+            entries = [entry for entry in reversed(_last(folder).values()) if not entry.why]
+            try:
+                action.undo(work, entries)
+            except OSError as error:
+                message = f"{name} could not be undone: {transfer.reason(error)}"
+                raise refuse(message, file=os.fsdecode(error.filename or ""), exit_code=1) from None
+            if action.moves and entries:
+                rescan(self._store, work.policy.dataset, set(map(_folder_of, entries)))
+            folder.clear()
+            folder.change(state="undone", matched=0)
+            return self.report(name)
+
+    def _waiting(self, folder: PolicyFolder, policy: Policy) -> list[Match]:
+        """Return the files that fit and were not dealt with as they are now; one that failed is tried again."""
+        done = {entry.same_file for entry in folder.entries() if not entry.why}
+        with open_dataset(self._store, policy.dataset) as opened:
+            matches = opened.find(opened.condition(policy.where))
+            return [match for match in matches if entry_of(match).same_file not in done]
+
+    def _work(self, folder: PolicyFolder) -> Work:
+        policy = folder.load()
+        with open_dataset(self._store, policy.dataset) as opened:
+            return Work(self._store, policy, folder, opened.root_bytes, self._start)
+
+    def _work_off(self, folder: PolicyFolder, waiting: Sequence[Match]) -> None:
+        folder.change(state="running")
+        work = self._work(folder)
+        work.saved = sum(entry.kept is not None for entry in folder.entries())
+        action = ACTIONS[work.policy.action]
+        touched: set[bytes] = set()
+        for start in range(0, len(waiting), work.policy.batch):
+            if folder.load().state == "paused":
+                break
+            entries = list(action.act(work, waiting[start : start + work.policy.batch]))
+            folder.note(entries)
+            work.saved += sum(entry.kept is not None for entry in entries)
+            touched |= {_folder_of(entry) for entry in entries}
+        if action.moves and touched:
+            rescan(self._store, work.policy.dataset, touched)
+        if folder.load().state == "paused":
+            return
+        folder.end_review()
+        failed = any(entry.why for entry in _last(folder).values())
+        folder.change(state="failed" if failed else "done", last_at=time.time())
 
 
-def entry_of(match: Match, why: str = "", kept: Mapping[str, Any] | None = None) -> JournalEntry:
-    """Return an entry of a file that a filter chose."""
-    return JournalEntry(match.path_bytes, match.size, match.mtime_ns, why, kept)
+def _check_action(policy: Policy) -> None:
+    action = ACTIONS.get(policy.action)
+    if action is None:
+        message = f'"{policy.action}" is nothing that a policy does'
+        raise refuse(message, hint=f"actions are {', '.join(ACTIONS)}", field="--do")
+    for name in action.needs:
+        if not any(getattr(policy, field) for field in name.split(" or ")):
+            options = " or ".join(f"--{field}" for field in name.split(" or "))
+            raise refuse(f"{policy.action} needs {options}", field="--do")
+    if policy.tag:
+        parse_tag(policy.tag)
 
 
-class PolicyFolder:
-    """Where one policy is kept."""
-
-    def __init__(self, store: Store, name: str) -> None:
-        self.path = store.home / "policies" / name
-        self._file = self.path / "policy.json"
-        self._journal = JournalFile(self.path / "journal.jsonl")
-        self._review = self.path / "review.jsonl"
-        self.lock = self.path / "lock"
-        self.batch = self.path / "batch.jsonl"
-
-    def load(self) -> Policy:
-        """Return the policy as it is now."""
-        document = json.loads(self._file.read_bytes())
-        return Policy(**{**document, "program": tuple(document["program"])})
-
-    def save(self, policy: Policy) -> None:
-        """Write a policy, whole or not at all."""
-        make_private(self.path)
-        write_whole(self._file, json.dumps(asdict(policy), indent=1).encode() + b"\n")
-
-    def change(self, **values: Any) -> Policy:
-        """Write it with some of its values changed."""
-        policy = replace(self.load(), **values)
-        self.save(policy)
-        return policy
-
-    def entries(self) -> list[JournalEntry]:
-        """Return what was done, in the order in which it was."""
-        return _entries(self._journal)
-
-    def note(self, entries: Iterable[JournalEntry]) -> None:
-        """Add entries to the journal, and return when they are on the disk."""
-        self._journal.append(*(entry.row() for entry in entries))
-
-    def clear(self) -> None:
-        """Forget what was done."""
-        self._journal.path.unlink(missing_ok=True)
-        self._review.unlink(missing_ok=True)
-
-    def reviewed(self) -> list[JournalEntry]:
-        """Return what somebody was shown before it is deleted."""
-        return _entries(JournalFile(self._review))
-
-    def write_review(self, entries: Iterable[JournalEntry]) -> Path:
-        """Write down what a deletion would take, and return where."""
-        write_whole(self._review, lines_of(*(entry.row() for entry in entries)))
-        return self._review
-
-    def end_review(self) -> None:
-        """Forget what was shown."""
-        self._review.unlink(missing_ok=True)
+def _check_apart(policy: Policy, root: bytes) -> None:
+    """Refuse copies that would lie within the dataset: the next run would take them for files of it."""
+    if policy.to and Path(policy.to).resolve().is_relative_to(Path(os.fsdecode(root)).resolve()):
+        raise refuse("lies within the dataset", hint="give a folder outside of it", field="--to")
 
 
-def _entries(journal: JournalFile) -> list[JournalEntry]:
-    return [JournalEntry(**{**row, "path": os.fsencode(row["path"])}) for row in journal.rows()]
+def _last(folder: PolicyFolder) -> dict[bytes, JournalEntry]:
+    return {entry.path: entry for entry in folder.entries()}
 
 
-def names(store: Store) -> list[str]:
-    """Return the policies there are."""
-    folder = store.home / "policies"
-    if not folder.is_dir():
-        return []
-    return sorted(path.name for path in folder.iterdir() if (path / "policy.json").exists())
+def _show_first(folder: PolicyFolder, waiting: Sequence[Match]) -> None:
+    if not waiting:
+        folder.end_review()
+        folder.change(state="done", last_at=time.time())
+    else:
+        folder.write_review(entry_of(match) for match in waiting)
+        folder.change(state="review")
 
 
-def find(store: Store, name: str) -> PolicyFolder:
-    """Return the folder of a policy, or refuse a name that there is not."""
-    if name not in names(store):
-        raise store.unknown(name, names(store), "policy", "`podwright data policy ls` lists them")
-    return PolicyFolder(store, name)
+def _alone(folder: PolicyFolder, name: str) -> AbstractContextManager[None]:
+    refusal = refuse(f"{name} is run by another command", hint="wait for it, or pause it", exit_code=1)
+    return only(folder.lock, refusal)
 
 
-def add(store: Store, policy: Policy) -> None:
-    """Keep a new policy."""
-    check_name(policy.name, "NAME")
-    if policy.name in names(store):
-        hint = f"podwright data policy rm {policy.name}"
-        raise refuse(f"there is a policy {policy.name} already", hint=hint, field="NAME")
-    PolicyFolder(store, policy.name).save(policy)
-
-
-def remove(store: Store, name: str) -> None:
-    """Forget a policy; what it did stays done."""
-    shutil.rmtree(find(store, name).path)
-
-
-def due(store: Store) -> list[str]:
-    """Return the policies whose time has come."""
-    now = time.time()
-    return [name for name in names(store) if PolicyFolder(store, name).load().is_due(now)]
+def _folder_of(entry: JournalEntry) -> bytes:
+    return entry.path[: entry.path.rfind(b"/") + 1]

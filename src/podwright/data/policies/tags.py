@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from podwright.data.catalog.dataset import Dataset, open_dataset, source_of
-from podwright.data.catalog.files import FILE
+from podwright.data.catalog.files import put_rows
+from podwright.data.catalog.schema import PATH_BYTES
 from podwright.data.catalog.store import Store
 from podwright.data.query import bitmaps
 from podwright.spec.problems import refuse, short
@@ -55,43 +55,40 @@ def put_tags(store: Store, dataset: str, values: Values) -> Values:
         rows += [(path, name, value) for name, value in tags.items()]
     if not rows:
         return {}
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         with open_dataset(store, dataset) as opened:
             check_free(opened, {name for _, name, _ in rows})
-        shutil.copyfile(store.file(dataset, store.generation(dataset)), part / FILE)
-        with store.building(part) as connection:
-            given = pa.table(
-                {
-                    "path": pa.array([path for path, _, _ in rows], pa.binary()),
-                    "folder": pa.array([path[: path.rfind(b"/") + 1] for path, _, _ in rows], pa.binary()),
-                    "name": pa.array([name for _, name, _ in rows], pa.string()),
-                    "value": pa.array([value for _, _, value in rows], pa.string()),
-                }
-            )
-            connection.register("given", given)
+        table = pa.table(
+            {
+                "path": pa.array([path for path, _, _ in rows], pa.binary()),
+                "folder": pa.array([path[: path.rfind(b"/") + 1] for path, _, _ in rows], pa.binary()),
+                "name": pa.array([name for _, name, _ in rows], pa.string()),
+                "value": pa.array([value for _, _, value in rows], pa.string()),
+            }
+        )
+        with store.amending(dataset, draft) as connection:
+            put_rows(connection, "CREATE TEMP TABLE given AS", table)
             connection.execute(_ASKED)
-            before = connection.execute(_BEFORE).fetchall()
+            earlier = connection.execute(_EARLIER).fetchall()
             connection.execute("DELETE FROM tag USING asked a WHERE tag.file = a.file AND tag.name = a.name")
             connection.execute("INSERT INTO tag SELECT file, name, value FROM asked WHERE value IS NOT NULL")
-            connection.unregister("given")
             bitmaps.build_tags(connection)
-        store.publish(dataset, part)
-    kept: dict[bytes, dict[str, str | None]] = {}
-    for path, name, value in before:
-        kept.setdefault(bytes(path), {})[name] = value
-    return kept
+    before: dict[bytes, dict[str, str | None]] = {}
+    for path, name, value in earlier:
+        before.setdefault(bytes(path), {})[name] = value
+    return before
 
 
-_ASKED = """CREATE TEMP TABLE asked AS SELECT f.id AS file, g.path, g.name, g.value
+_ASKED = f"""CREATE TEMP TABLE asked AS SELECT f.id AS file, g.path, g.name, g.value
     FROM given g JOIN directory d ON coalesce(d.raw, encode(d.path)) = g.folder
-    JOIN file f ON f.dir = d.id AND g.folder || coalesce(f.raw, encode(f.name)) = g.path"""
-_BEFORE = """SELECT a.path, a.name, t.value FROM asked a
+    JOIN file f ON f.dir = d.id AND {PATH_BYTES} = g.path"""
+_EARLIER = """SELECT a.path, a.name, t.value FROM asked a
     LEFT JOIN tag t ON t.file = a.file AND t.name = a.name"""
 
 
 def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> int:
     """Give a tag to all files that a filter chooses, or take it away; return how many they are."""
-    with store.writing(dataset) as part:
+    with store.writing(dataset) as draft:
         # Within the lock: what is chosen must be what is copied.
         with open_dataset(store, dataset) as opened:
             check_free(opened, [name])
@@ -100,13 +97,10 @@ def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> 
             rows = opened.connection.execute(query, list(condition.values)).fetchall()
         if not rows:
             return 0
-        shutil.copyfile(store.file(dataset, store.generation(dataset)), part / FILE)
-        with store.building(part) as connection:
-            connection.execute("CREATE TEMP TABLE chosen (file BIGINT)")
-            connection.execute("INSERT INTO chosen SELECT unnest(?)", [[row[0] for row in rows]])
+        with store.amending(dataset, draft) as connection:
+            put_rows(connection, "CREATE TEMP TABLE chosen AS", pa.table({"file": [row[0] for row in rows]}))
             connection.execute("DELETE FROM tag WHERE name = ? AND file IN (SELECT file FROM chosen)", [name])
             if value:
                 connection.execute("INSERT INTO tag SELECT file, ?, ? FROM chosen", [name, value])
             bitmaps.build_tags(connection)
-        store.publish(dataset, part)
     return len(rows)

@@ -38,14 +38,14 @@ def digest_of(path: bytes) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def copy(source: bytes, place: bytes, size: int, mtime_ns: int) -> str:
+def copy(source: bytes, target: bytes, size: int, mtime_ns: int) -> str:
     """Copy a file to a place where there is none, or the same one; return its SHA-256.
 
     The copy has the file's mode and times; it is read again before it takes its place.
     """
     check_same(source, size, mtime_ns)
-    os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
-    part = place + _PART
+    os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
+    part = target + _PART
     try:
         with os.fdopen(os.open(source, _FLAGS), "rb") as reader, _fresh(part) as writer:
             digest = _pour(reader, writer)
@@ -56,7 +56,7 @@ def copy(source: bytes, place: bytes, size: int, mtime_ns: int) -> str:
             raise OSError(errno.EIO, "the copy is not what was read")
         os.chmod(part, stat.S_IMODE(status.st_mode))  # noqa: PTH101
         os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
-        _put(part, place, digest)
+        _put(part, target, digest)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(part)  # noqa: PTH108
@@ -80,24 +80,24 @@ def _pour(reader: IO[bytes], writer: IO[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _put(part: bytes, place: bytes, digest: str) -> None:
+def _put(part: bytes, target: bytes, digest: str) -> None:
     try:
         # A link and not a rename: that would replace what is there.
-        os.link(part, place, follow_symlinks=False)
+        os.link(part, target, follow_symlinks=False)
     except FileExistsError:
-        if not stat.S_ISREG(os.lstat(place).st_mode) or digest_of(place) != digest:
+        if not stat.S_ISREG(os.lstat(target).st_mode) or digest_of(target) != digest:
             raise FileExistsError(errno.EEXIST, "there is another file at its place") from None
 
 
-def move(source: bytes, place: bytes, size: int, mtime_ns: int) -> str:
+def move(source: bytes, target: bytes, size: int, mtime_ns: int) -> str:
     """Move a file to a place where there is none: a copy that was verified, then the file goes.
 
     One that is gone and lies at its place already was moved by somebody who was killed before he could say so.
     """
-    if not os.path.lexists(source) and os.path.lexists(place):
-        check_same(place, size, mtime_ns)
-        return digest_of(place)
-    digest = copy(source, place, size, mtime_ns)
+    if not os.path.lexists(source) and os.path.lexists(target):
+        check_same(target, size, mtime_ns)
+        return digest_of(target)
+    digest = copy(source, target, size, mtime_ns)
     check_same(source, size, mtime_ns)
     os.unlink(source)  # noqa: PTH108
     return digest

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from podwright.data.catalog.files import put_rows
 from podwright.data.catalog.schema import class_column, quoted
 from podwright.data.query.trigrams import PathBlocks
 from podwright.data.tree.layouts import Layout
@@ -50,9 +51,9 @@ def tag_field(name: str) -> str:
     return f"tag:{name}"
 
 
-def class_field(place: int) -> str:
+def class_field(index: int) -> str:
     """Return the field under which the bitmaps of a class stand."""
-    return f"class:{place}"
+    return f"class:{index}"
 
 
 def bitmap_of(rows: Rows) -> BitMap:
@@ -85,9 +86,9 @@ def build(connection: DuckDBPyConnection, layout: Layout, classes: int) -> None:
         trigrams.result()
 
 
-def blocks_table(part: int) -> str:
+def blocks_table(chunk: int) -> str:
     """Return the table of a part of the blocks."""
-    return f"span_blocks_{part}"
+    return f"span_blocks_{chunk}"
 
 
 def _number_columns(layout: Layout) -> Iterator[tuple[str, str]]:
@@ -123,11 +124,11 @@ class _Field:
         codes = coded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False).astype(np.uint16)
         order = np.argsort(codes, kind="stable").astype(np.uint32)
         ends = np.cumsum(np.bincount(codes, minlength=len(names) + 1))
-        held = np.bincount(codes, weights=sizes, minlength=len(names) + 1)
-        for place, name in enumerate(names):
-            start = ends[place - 1] if place else 0
-            self.rows.setdefault(name, []).append(order[start : ends[place]] + np.uint32(first))
-            self.bytes[name] = self.bytes.get(name, 0) + int(held[place])
+        value_bytes = np.bincount(codes, weights=sizes, minlength=len(names) + 1)
+        for code, name in enumerate(names):
+            start = ends[code - 1] if code else 0
+            self.rows.setdefault(name, []).append(order[start : ends[code]] + np.uint32(first))
+            self.bytes[name] = self.bytes.get(name, 0) + int(value_bytes[code])
         if len(self.rows) > MAX_VALUES:
             self._give_up()
 
@@ -136,14 +137,14 @@ class _Field:
         self.rows.clear()
 
     def records(self) -> Iterator[tuple[str, str | None, int, int, bytes]]:
-        known = BitMap()
+        every = BitMap()
         for value in sorted(self.rows):
             bits = bitmap_of(np.concatenate(self.rows[value]))
-            known |= bits
+            every |= bits
             yield self.name, value, len(bits), self.bytes[value], bits.serialize()
         if not self.many:
-            known.run_optimize()
-            yield self.name, None, len(known), sum(self.bytes.values()), known.serialize()
+            every.run_optimize()
+            yield self.name, None, len(every), sum(self.bytes.values()), every.serialize()
 
 
 def _build_bitmaps(connection: DuckDBPyConnection, layout: Layout) -> None:
@@ -166,17 +167,17 @@ def build_classes(connection: DuckDBPyConnection, classes: int) -> None:
     connection.execute("DELETE FROM bitmap WHERE starts_with(field, 'class:')")
     if not classes:
         return
-    columns = ", ".join(f"l.{class_column(place)} > 0 AS {class_column(place)}" for place in range(classes))
+    columns = ", ".join(f"l.{class_column(index)} > 0 AS {class_column(index)}" for index in range(classes))
     query = f"""SELECT l.file - (SELECT min(id) FROM file) AS row, f.size, {columns}
         FROM label l JOIN file f ON f.id = l.file WHERE l.why IS NULL ORDER BY l.file"""
     table = connection.sql(query).to_arrow_table()
     rows = table["row"].to_numpy().astype(np.uint32)
     sizes = table["size"].to_numpy()
     records: list[tuple[str, str | None, int, int, bytes]] = []
-    for place in range(classes):
-        holds = table[class_column(place)].to_numpy()
+    for index in range(classes):
+        holds = table[class_column(index)].to_numpy()
         present = bitmap_of(rows[holds])
-        name = class_field(place)
+        name = class_field(index)
         records.append((name, "present", len(present), int(sizes[holds].sum()), present.serialize()))
         records.append((name, None, len(rows), int(sizes.sum()), bitmap_of(rows).serialize()))
     _insert(connection, "bitmap", iter(records))
@@ -187,21 +188,21 @@ def build_tags(connection: DuckDBPyConnection) -> None:
     connection.execute("DELETE FROM bitmap WHERE starts_with(field, 'tag:')")
     query = """SELECT DISTINCT t.name, t.value, t.file - (SELECT min(id) FROM file) AS row, f.size
         FROM tag t JOIN file f ON f.id = t.file ORDER BY ALL"""
-    held: dict[str, dict[str, list[int]]] = {}
+    rows_of: dict[str, dict[str, list[int]]] = {}
     sizes: dict[tuple[str, str], int] = {}
     for name, value, row, size in connection.execute(query).fetchall():
-        held.setdefault(name, {}).setdefault(value, []).append(row)
+        rows_of.setdefault(name, {}).setdefault(value, []).append(row)
         sizes[name, value] = sizes.get((name, value), 0) + size
     records: list[tuple[str, str | None, int, int, bytes]] = []
-    for name, values in held.items():
+    for name, values in rows_of.items():
         every = BitMap()
         for value, rows in values.items():
             bits = BitMap(rows)
             every |= bits
             if len(values) <= MAX_VALUES:
                 records.append((tag_field(name), value, len(bits), sizes[name, value], bits.serialize()))
-        whole = sum(size for (of, _), size in sizes.items() if of == name)
-        records.append((tag_field(name), None, len(every), whole, every.serialize()))
+        total = sum(size for (of, _), size in sizes.items() if of == name)
+        records.append((tag_field(name), None, len(every), total, every.serialize()))
     _insert(connection, "bitmap", iter(records))
 
 
@@ -212,7 +213,7 @@ def _spans(
 
     The last has no numbers: it is the set of all rows that have one.
     """
-    known = BitMap()
+    every = BitMap()
     name = quoted(column)
     query = f"SELECT {name} AS value, rowid AS row FROM file WHERE {name} IS NOT NULL ORDER BY value, row"
     # A cursor of its own: blocks are written while others are still to be read.
@@ -224,15 +225,15 @@ def _spans(
         least, most = int(values[0]), int(values[-1])
         order = np.argsort(rows)
         bits = bitmap_of(rows[order])
-        known |= bits
+        every |= bits
         above_bytes = b""
         if most > least:
             # Without a sign: between the least and the most number there may be more than a signed one holds.
             above = values[order].astype(np.uint64) - np.uint64(least % (1 << 64))
             above_bytes = above.astype(np.min_scalar_type(most - least)).tobytes()
         yield field, least, most, bits.serialize(), above_bytes
-    known.run_optimize()
-    yield field, None, None, known.serialize(), b""
+    every.run_optimize()
+    yield field, None, None, every.serialize(), b""
 
 
 def _build_trigrams(connection: DuckDBPyConnection) -> None:
@@ -241,10 +242,7 @@ def _build_trigrams(connection: DuckDBPyConnection) -> None:
     connection.execute("CREATE TEMP TABLE seen (letters INTEGER, block INTEGER)")
     reader = connection.cursor().sql("SELECT dir, name FROM file").to_arrow_reader(_CHUNK)
     for batch in reader:
-        pairs = blocks.take(batch["dir"].to_numpy(), batch["name"])
-        connection.register("held", pairs)
-        connection.execute("INSERT INTO seen SELECT * FROM held")
-        connection.unregister("held")
+        put_rows(connection, "INSERT INTO seen", blocks.take(batch["dir"].to_numpy(), batch["name"]))
     query = "SELECT letters, list(block ORDER BY block) AS blocks FROM seen GROUP BY letters ORDER BY letters"
     for batch in connection.sql(query).to_arrow_table().to_batches():
         _insert(connection, "trigram", _postings(batch))
@@ -255,8 +253,8 @@ def _postings(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
     column = batch["blocks"]
     values = column.values.to_numpy().astype(np.uint32)
     offsets = column.offsets.to_numpy()
-    for place, letters in enumerate(batch["letters"].to_pylist()):
-        yield letters, bitmap_of(values[offsets[place] : offsets[place + 1]]).serialize()
+    for index, letters in enumerate(batch["letters"].to_pylist()):
+        yield letters, bitmap_of(values[offsets[index] : offsets[index + 1]]).serialize()
 
 
 _TYPES = {
@@ -273,26 +271,26 @@ AT_ONCE = 64
 
 def _insert(connection: DuckDBPyConnection, table: str, records: Iterator[tuple[Any, ...]]) -> None:
     types = _TYPES[table]
-    held: list[tuple[Any, ...]] = []
-    held_bytes = 0
+    pending: list[tuple[Any, ...]] = []
+    pending_bytes = 0
     for record in records:
-        held.append(record)
-        held_bytes += len(record[-1])
-        if held_bytes >= _HELD_BYTES:
-            _write(connection, table, held, types)
-            held, held_bytes = [], 0
-    if held:
-        _write(connection, table, held, types)
+        pending.append(record)
+        pending_bytes += len(record[-1])
+        if pending_bytes >= _HELD_BYTES:
+            _write(connection, table, pending, types)
+            pending, pending_bytes = [], 0
+    if pending:
+        _write(connection, table, pending, types)
 
 
 def _insert_spans(connection: DuckDBPyConnection, records: Iterator[tuple[Any, ...]]) -> None:
-    for part in count():
-        held = list(islice(records, AT_ONCE))
-        if not held:
+    for chunk in count():
+        blocks = list(islice(records, AT_ONCE))
+        if not blocks:
             return
-        connection.execute(f"CREATE TABLE {blocks_table(part)} (rows BLOB, above BLOB)")
-        _write(connection, blocks_table(part), [record[3:] for record in held], _BLOCK_TYPES)
-        heads = [(*record[:3], part, place) for place, record in enumerate(held)]
+        connection.execute(f"CREATE TABLE {blocks_table(chunk)} (rows BLOB, above BLOB)")
+        _write(connection, blocks_table(chunk), [record[3:] for record in blocks], _BLOCK_TYPES)
+        heads = [(*record[:3], chunk, row_id) for row_id, record in enumerate(blocks)]
         _write(connection, "span", heads, _TYPES["span"])
 
 
@@ -301,6 +299,4 @@ def _write(
 ) -> None:
     columns = zip(*records, strict=True)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
-    connection.register("held", pa.table(arrays, names=[f"c{place}" for place in range(len(arrays))]))
-    connection.execute(f"INSERT INTO {table} SELECT * FROM held")
-    connection.unregister("held")
+    put_rows(connection, f"INSERT INTO {table}", pa.table(arrays, names=[f"c{at}" for at in range(len(arrays))]))

@@ -1,8 +1,7 @@
 """Answers a condition from the indexes of one file of a generation, as the set of its rows.
 
 A set may be too large (`exact` is false): then it holds every row that fits, and SQL has to look at its rows alone.
-Where no index helps there is none. Like SQL, a row without a value neither fits a test nor its opposite: each test is
-asked which rows it holds for, or which it fails for (`wanted`).
+Where no index helps there is none.
 """
 
 from __future__ import annotations
@@ -17,22 +16,21 @@ import numpy as np
 from pyroaring import BitMap
 
 from podwright.data.query.bitmaps import bitmap_of, blocks_table, class_field, runs_of, tag_field
-from podwright.data.query.conditions import Condition, Inverse, Joint, Test, Tests
+from podwright.data.query.conditions import Condition
 from podwright.data.query.trigrams import BLOCK_ROWS, terms_of
+from podwright.spec.filter_fields import FieldTest, FieldTests, Joint
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
-    "!=": operator.ne,
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
     "~": lambda whole, part: part in whole,
 }
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PATHS = ("path", "folder", "name")
 _MAX_KEPT = 512
 _AT_ONCE = 64
@@ -53,15 +51,15 @@ class Candidates:
 class _Span:
     """A block of rows in the order of their numbers: the part it lies in, and its place there."""
 
-    part: int
-    place: int
+    chunk: int
+    row_id: int
     least: int
     most: int
 
     @property
     def key(self) -> tuple[int, int]:
         """Return what tells it from any other."""
-        return self.part, self.place
+        return self.chunk, self.row_id
 
 
 class Lookup:
@@ -82,35 +80,29 @@ class Lookup:
         """Return the rows that a condition chooses, as far as indexes know."""
         if condition.tests is None:
             return Candidates(self._every)
-        return self._of(condition.tests, True)
+        return self._of(condition.tests)
 
-    def _of(self, tests: Tests, wanted: bool) -> Candidates | None:
-        if isinstance(tests, Inverse):
-            return self._of(tests.part, not wanted)
+    def _of(self, tests: FieldTests) -> Candidates | None:
         if isinstance(tests, Joint):
-            return self._joint(tests, wanted)
-        return _READERS[tests.field.kind](self, tests, wanted)
+            return self._joint(tests)
+        return _READERS[tests.field.kind](self, tests)
 
-    def _joint(self, tests: Joint, wanted: bool) -> Candidates | None:
-        parts = [self._of(part, wanted) for part in tests.parts]
-        known = [part for part in parts if part is not None]
-        # That not all hold means that one of them fails.
-        if (tests.word == "and") == wanted:
-            if not known:
+    def _joint(self, tests: Joint) -> Candidates | None:
+        every = [self._of(part) for part in tests.parts]
+        answers = [answer for answer in every if answer is not None]
+        exact = len(answers) == len(every) and all(answer.exact for answer in answers)
+        if tests.word == "or":
+            if len(answers) < len(every):
                 return None
-            # The smallest first: what is left only shrinks.
-            known.sort(key=lambda part: len(part.rows))
-            rows = known[0].rows
-            for part in known[1:]:
-                rows = rows & part.rows
-            return Candidates(rows, len(known) == len(parts) and all(part.exact for part in known))
-        if len(known) < len(parts):
+            return Candidates(BitMap.union(*[answer.rows for answer in answers]), exact)
+        if not answers:
             return None
-        return Candidates(BitMap.union(*[part.rows for part in known]), all(part.exact for part in known))
+        # The smallest first: what is left only shrinks.
+        return Candidates(BitMap.intersection(*sorted([answer.rows for answer in answers], key=len)), exact)
 
     def facet(self, field: str) -> dict[str, int]:
         """Return how many files have each value of a field; of one with too many values, none."""
-        return {value: count for (of, value), count in self._counts.items() if of == field}
+        return {value: files for of, value, files, _ in self._heads if of == field and value is not None}
 
     @cached_property
     def _heads(self) -> list[tuple[str, str | None, int, int]]:
@@ -118,15 +110,11 @@ class Lookup:
         return self._connection.execute(query).fetchall()
 
     @cached_property
-    def _counts(self) -> dict[tuple[str, str], int]:
-        return {(field, value): files for field, value, files, _ in self._heads if value is not None}
-
-    @cached_property
     def _values(self) -> dict[str, dict[str | None, int]]:
         """Return the place of each bitmap in its table, by field and value."""
         every: dict[str, dict[str | None, int]] = {}
-        for field, value, _, place in self._heads:
-            every.setdefault(field, {})[value] = place
+        for field, value, _, row_id in self._heads:
+            every.setdefault(field, {})[value] = row_id
         return every
 
     @cached_property
@@ -137,45 +125,49 @@ class Lookup:
             every.setdefault(field, []).append(_Span(*facts))
         return every
 
-    def _bitmap(self, place: int) -> BitMap:
-        return self._sets("bitmap", "rows", [place], self._bitmaps)[0]
+    def _bitmap(self, row_id: int) -> BitMap:
+        return self._sets("bitmap", "rows", [row_id], self._bitmaps)[0]
 
-    def _sets(self, table: str, column: str, places: list[int], kept: dict[int, BitMap]) -> list[BitMap]:
+    def _sets(self, table: str, column: str, row_ids: list[int], cache: dict[int, BitMap]) -> list[BitMap]:
         """Return the sets at these places of a table."""
-        sets = {place: kept[place] for place in places if place in kept}
-        missing = [place for place in places if place not in sets]
+        sets = {row_id: cache[row_id] for row_id in row_ids if row_id in cache}
+        missing = [row_id for row_id in row_ids if row_id not in sets]
         for start in range(0, len(missing), _AT_ONCE):
             query = " UNION ALL ".join(
-                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {place}"
-                for place in missing[start : start + _AT_ONCE]
+                f"SELECT rowid, {column} FROM {self._alias}.{table} WHERE rowid = {row_id}"
+                for row_id in missing[start : start + _AT_ONCE]
             )
-            for place, blob in self._connection.execute(query).fetchall():
-                _make_room(kept)
-                sets[place] = kept[place] = BitMap.deserialize(bytes(blob))
-        return [sets[place] for place in places]
+            for row_id, blob in self._connection.execute(query).fetchall():
+                _make_room(cache)
+                sets[row_id] = cache[row_id] = BitMap.deserialize(bytes(blob))
+        return [sets[row_id] for row_id in row_ids]
 
-    def _few(self, test: Test, wanted: bool, kind: Callable[[str], Any] = str) -> Candidates | None:
+    def _few(self, test: FieldTest, kind: Callable[[str], Any] = str) -> Candidates | None:
         """Answer for a field that has a bitmap for each value."""
-        values = self._values.get(test.field.name)
-        if values is None:
+        row_ids = self._values.get(test.field.name)
+        if row_ids is None:
             return None
-        fits = _COMPARE[test.operator]
-        places = [place for value, place in values.items() if value is not None and fits(kind(value), test.value)]
-        rows = self._united(places)
-        if not wanted:
-            rows = self._bitmap(values[None]) - rows
+        sign, inverse = test.operator, test.negated
+        if sign == "!=":
+            sign, inverse = "=", True
+        fits = _COMPARE[sign]
+        rows = self._united(
+            [at for value, at in row_ids.items() if value is not None and fits(kind(value), test.value)]
+        )
+        if inverse:
+            rows = self._bitmap(row_ids[None]) - rows
         return Candidates(rows)
 
-    def _united(self, places: list[int]) -> BitMap:
-        if len(places) == 1:
-            return self._bitmap(places[0])
-        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", places, self._bitmaps))
+    def _united(self, row_ids: list[int]) -> BitMap:
+        if len(row_ids) == 1:
+            return self._bitmap(row_ids[0])
+        return BitMap.union(BitMap(), *self._sets("bitmap", "rows", row_ids, self._bitmaps))
 
-    def text(self, test: Test, wanted: bool) -> Candidates | None:
+    def text(self, test: FieldTest) -> Candidates | None:
         """Answer for a text: by its bitmaps, or for paths by their trigrams."""
         if test.field.name not in _PATHS:
-            return self._few(test, wanted)
-        if not wanted or test.operator not in ("=", "~"):
+            return self._few(test)
+        if test.negated or test.operator not in ("=", "~"):
             return None
         return self._containing(str(test.value))
 
@@ -199,31 +191,28 @@ class Lookup:
             rows.add_range(int(start) * BLOCK_ROWS, int(end) * BLOCK_ROWS)
         return Candidates(rows & self._every, exact=False)
 
-    def mode(self, test: Test, wanted: bool) -> Candidates | None:
+    def mode(self, test: FieldTest) -> Candidates | None:
         """Answer for the mode, whose values stand as decimal digits."""
-        return self._few(test, wanted, int)
+        return self._few(test, int)
 
-    def number(self, test: Test, wanted: bool) -> Candidates | None:
+    def number(self, test: FieldTest) -> Candidates | None:
         """Answer for a field of numbers: whole blocks, and of those at the edges the rows that fit."""
         spans = self._spans.get(test.field.name)
         if spans is None:
             return None
-        sign = test.operator
-        if not wanted:
-            sign = _OPPOSITE[sign]
-        value = test.value
+        sign, value = test.operator, test.value
         assert isinstance(value, int)
         if sign == "!=":
             return Candidates(self._known(test.field.name) - self._between(test.field.name, value, value))
         return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
 
     def _between(self, name: str, least: int, most: int) -> BitMap:
-        asked = (name, least, most)
-        if asked not in self._ranges:
+        key = (name, least, most)
+        if key not in self._ranges:
             _make_room(self._ranges)
             spans = [span for span in self._spans[name][:-1] if span.least <= most and least <= span.most]
-            self._ranges[asked] = BitMap.union(BitMap(), *self._parts(spans, least, most))
-        return self._ranges[asked]
+            self._ranges[key] = BitMap.union(BitMap(), *self._parts(spans, least, most))
+        return self._ranges[key]
 
     def _parts(self, spans: list[_Span], least: int, most: int) -> Iterator[BitMap]:
         for span, within in self._read(spans):
@@ -240,15 +229,15 @@ class Lookup:
         if not spans:
             return
         of_key = {span.key: span for span in spans}
-        places: dict[int, list[str]] = {}
-        for part, place in of_key:
-            places.setdefault(part, []).append(str(place))
+        row_ids: dict[int, list[str]] = {}
+        for chunk, row_id in of_key:
+            row_ids.setdefault(chunk, []).append(str(row_id))
         query = " UNION ALL ".join(
-            f"SELECT {part}, rowid, rows FROM {self._alias}.{blocks_table(part)} WHERE rowid IN ({', '.join(inside)})"
-            for part, inside in places.items()
+            f"SELECT {chunk}, rowid, rows FROM {self._alias}.{blocks_table(chunk)} WHERE rowid IN ({', '.join(inside)})"
+            for chunk, inside in row_ids.items()
         )
-        for part, place, blob in self._connection.execute(query).fetchall():
-            yield of_key[part, place], BitMap.deserialize(bytes(blob))
+        for chunk, row_id, blob in self._connection.execute(query).fetchall():
+            yield of_key[chunk, row_id], BitMap.deserialize(bytes(blob))
 
     def _known(self, name: str) -> BitMap:
         """Return all rows that have a number of this field."""
@@ -260,24 +249,22 @@ class Lookup:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
         if span.key not in self._blocks:
             _make_room(self._blocks)
-            query = f"SELECT above FROM {self._alias}.{blocks_table(span.part)} WHERE rowid = {span.place}"
+            query = f"SELECT above FROM {self._alias}.{blocks_table(span.chunk)} WHERE rowid = {span.row_id}"
             ((blob,),) = self._connection.execute(query).fetchall()
             above = np.frombuffer(bytes(blob), np.min_scalar_type(span.most - span.least))
             order = np.argsort(above, kind="stable")
             self._blocks[span.key] = above[order], np.asarray(within.to_array(), np.uint32)[order]
         return self._blocks[span.key]
 
-    def count(self, test: Test, wanted: bool) -> Candidates | None:
+    def count(self, test: FieldTest) -> Candidates | None:
         """Answer for the pixels of a class: exactly whether there are any, else with those that have some."""
-        place = int(test.field.sql.removeprefix("l.c"))
-        values = self._values.get(class_field(place))
+        index = int(test.field.source.removeprefix("l.c"))
+        values = self._values.get(class_field(index))
         if values is None:
             return None
         sign, value = test.operator, test.value
-        if not wanted:
-            sign = _OPPOSITE[sign]
         assert isinstance(value, int)
-        present = self._united([place for name, place in values.items() if name is not None])
+        present = self._united([row_id for name, row_id in values.items() if name is not None])
         if (sign, value) in _SOME:
             return Candidates(present)
         if (sign, value) in _NONE:
@@ -286,22 +273,20 @@ class Lookup:
             return Candidates(present, exact=False)
         return Candidates(self._bitmap(values[None]), exact=False)
 
-    def tag(self, test: Test, wanted: bool) -> Candidates | None:
+    def tag(self, test: FieldTest) -> Candidates | None:
         """Answer for a tag: every file has it or has not, with one value or more."""
-        values = self._values.get(tag_field(test.field.name))
-        if values is None:
+        row_ids = self._values.get(tag_field(test.field.name))
+        if row_ids is None:
             return None
-        equal = test.operator in ("=", "!=")
-        few = len(values) > 1
-        if equal and few:
-            places = [values[str(test.value)]] if str(test.value) in values else []
-            rows = self._united(places)
-            if (test.operator == "=") != wanted:
+        if test.operator in ("=", "!=") and len(row_ids) > 1:
+            value = str(test.value)
+            rows = self._united([row_ids[value]] if value in row_ids else [])
+            if test.operator == "!=":
                 rows = self._every - rows
             return Candidates(rows)
-        if test.operator == "!=" or not wanted:
+        if test.operator == "!=" or test.negated:
             return None
-        return Candidates(self._bitmap(values[None]), exact=False)
+        return Candidates(self._bitmap(row_ids[None]), exact=False)
 
 
 _SOME = ((">", 0), (">=", 1), ("!=", 0))
@@ -314,7 +299,7 @@ _RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     ">": lambda value: (value + 1, _MOST),
     ">=": lambda value: (value, _MOST),
 }
-_READERS: dict[str, Callable[[Lookup, Test, bool], Candidates | None]] = {
+_READERS: dict[str, Callable[[Lookup, FieldTest], Candidates | None]] = {
     "text": Lookup.text,
     "whole": Lookup.number,
     "size": Lookup.number,
@@ -325,7 +310,7 @@ _READERS: dict[str, Callable[[Lookup, Test, bool], Candidates | None]] = {
 }
 
 
-def _make_room(kept: dict[Any, Any]) -> None:
+def _make_room(cache: dict[Any, Any]) -> None:
     """Let go of what was read first where too much is kept."""
-    while len(kept) >= _MAX_KEPT:
-        del kept[next(iter(kept))]
+    while len(cache) >= _MAX_KEPT:
+        del cache[next(iter(cache))]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from podwright.data.catalog.store import Store
 from podwright.data.tree.paths import shown
 from podwright.spec.problems import Refusal, refuse
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 MAX_ROWS = 1_000_000
 _CLOSED = ("disabled by configuration", "disabled through configuration", "configuration has been locked")
@@ -24,20 +26,23 @@ class QueryRows:
     cut: bool
     """There were more rows than are returned."""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data sql`."""
+        return {"columns": self.columns, "rows": self.rows}
 
-def query(store: Store, dataset: str, text: str) -> QueryRows:
+
+def query(connection: DuckDBPyConnection, dataset: str, text: str) -> QueryRows:
     """Answer a query over the view `files` and the tables file, directory, label, class, tag and meta."""
     import duckdb
 
-    with store.connect(dataset) as opened:
-        try:
-            _check_reads(text)
-            answer = opened.connection.execute(text)
-            rows = answer.fetchmany(MAX_ROWS)
-            cut = len(rows) == MAX_ROWS and answer.fetchone() is not None
-            columns = [column[0] for column in answer.description or ()]
-        except duckdb.Error as error:
-            raise _refusal(dataset, error) from None
+    try:
+        _check_reads(text)
+        answer = connection.execute(text)
+        rows = answer.fetchmany(MAX_ROWS)
+        cut = len(rows) == MAX_ROWS and answer.fetchone() is not None
+        columns = [column[0] for column in answer.description or ()]
+    except duckdb.Error as error:
+        raise _refusal(dataset, error) from None
     return QueryRows(columns, [list(map(_plain, row)) for row in rows], cut)
 
 

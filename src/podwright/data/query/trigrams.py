@@ -68,10 +68,10 @@ def _terms(matrix: Letters, other: Letters) -> tuple[Letters, Letters]:
 
 def _trigrams(letters: Letters, changed: Letters) -> tuple[Letters, Letters]:
     places = np.flatnonzero(changed)
-    three = [letters[places + place] for place in range(3)]
-    there = (three[0] != 0) & (three[1] != 0) & (three[2] != 0)
-    high, middle, low = (part[there].astype(np.uint32) for part in three)
-    return places[there], high << 16 | middle << 8 | low
+    three = [letters[places + offset] for offset in range(3)]
+    letters_only = (three[0] != 0) & (three[1] != 0) & (three[2] != 0)
+    high, middle, low = (column[letters_only].astype(np.uint32) for column in three)
+    return places[letters_only], high << 16 | middle << 8 | low
 
 
 def _runs(letters: Letters, changed: Letters) -> tuple[Letters, Letters]:
@@ -104,17 +104,17 @@ class PathBlocks:
         self._tails = np.zeros((len(texts), 2), np.uint8)
         self._numbers: list[Letters] = []
         raw = texts.cast(pa.binary()).to_pylist()
-        for place, path in enumerate(raw):
+        for row, path in enumerate(raw):
             tail = path[-2:]
-            self._tails[place, 2 - len(tail) :] = np.frombuffer(tail, np.uint8)
+            self._tails[row, 2 - len(tail) :] = np.frombuffer(tail, np.uint8)
         self._by_folder(matrix)
 
     def _by_folder(self, matrix: Letters) -> None:
         for start in range(0, len(matrix), _ROWS):
-            part = matrix[start : start + _ROWS]
-            rows, terms = _terms(part, np.ones(part.shape, bool))
+            chunk = matrix[start : start + _ROWS]
+            rows, terms = _terms(chunk, np.ones(chunk.shape, bool))
             order = np.argsort(rows, kind="stable")
-            of_row = np.split(terms[order], np.searchsorted(rows[order], np.arange(1, len(part))))
+            of_row = np.split(terms[order], np.searchsorted(rows[order], np.arange(1, len(chunk))))
             self._numbers += [np.unique(row) for row in of_row]
 
     def take(self, folders: Letters, names: pa.Array) -> pa.Table:
@@ -124,15 +124,15 @@ class PathBlocks:
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             pairs = list(pool.map(partial(self._of_part, folders, names), range(0, len(folders), _ROWS)))
         self._rows += len(folders)
-        whole = np.concatenate([np.zeros(0, np.uint64), *pairs])
-        letters = (whole >> np.uint64(32)).astype(np.int32)
-        blocks = (whole & np.uint64(0xFFFFFFFF)).astype(np.int32)
+        every = np.concatenate([np.zeros(0, np.uint64), *pairs])
+        letters = (every >> np.uint64(32)).astype(np.int32)
+        blocks = (every & np.uint64(0xFFFFFFFF)).astype(np.int32)
         return pa.table({"letters": letters, "block": blocks})
 
     def _of_part(self, folders: Letters, names: pa.Array, start: int) -> Letters:
-        part = folders[start : start + _ROWS]
-        of_names = self._of_names(part, names.slice(start, len(part)), self._rows + start)
-        return np.concatenate([of_names, self._of_folders(part, self._rows + start)])
+        chunk = folders[start : start + _ROWS]
+        of_names = self._of_names(chunk, names.slice(start, len(chunk)), self._rows + start)
+        return np.concatenate([of_names, self._of_folders(chunk, self._rows + start)])
 
     def _of_names(self, folders: Letters, names: pa.Array, first: int) -> Letters:
         # With the last two letters of the folder before it: a part of a path may reach from one into the other.
@@ -149,11 +149,11 @@ class PathBlocks:
         blocks = (first + np.arange(len(folders))) // BLOCK_ROWS
         both = np.unique((blocks.astype(np.uint64) << np.uint64(32)) | folders.astype(np.uint64))
         places = (both & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        numbers = [self._numbers[place] for place in places]
+        numbers = [self._numbers[folder] for folder in places]
         if not numbers:
             return np.zeros(0, np.uint64)
         every = np.concatenate(numbers)
-        return _pairs(every, np.repeat(both >> np.uint64(32), [len(part) for part in numbers]))
+        return _pairs(every, np.repeat(both >> np.uint64(32), [len(terms) for terms in numbers]))
 
 
 def _pairs(numbers: Letters, blocks: Letters) -> Letters:

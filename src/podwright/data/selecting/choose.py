@@ -29,11 +29,11 @@ class Blocks:
         return len(self.samples)
 
 
-def distance(pixels: Array, whole: Array) -> float | None:
+def distance(pixels: Array, total: Array) -> float | None:
     """Return the total variation between two distributions of pixels; None where either has none."""
-    if not pixels.sum() or not whole.sum():
+    if not pixels.sum() or not total.sum():
         return None
-    return float(0.5 * np.abs(pixels / pixels.sum() - whole / whole.sum()).sum())
+    return float(0.5 * np.abs(pixels / pixels.sum() - total / total.sum()).sum())
 
 
 def blocks_of(groups: Array, pixels: Array) -> Blocks:
@@ -56,22 +56,22 @@ def pick_alike(pixels: Array, size: int, seed: int) -> Array:
     """
     rng = np.random.default_rng(seed)
     chosen = _cover(pixels, size, rng)
-    kept = len(chosen)
+    covering = len(chosen)
     others = rng.permutation(np.setdiff1d(np.arange(len(pixels)), chosen))
     order = np.concatenate([np.array(chosen, dtype=np.int64), others])
-    if kept == size or size >= len(order):
+    if covering == size or size >= len(order):
         return np.sort(order[:size])
     target = pixels.sum(axis=0) / max(pixels.sum(), 1.0)
-    held = pixels[order[:size]].sum(axis=0)
+    sums_of_chosen = pixels[order[:size]].sum(axis=0)
     for _ in range(min(_MAX_PROPOSALS, 40 * size)):
-        leaving = int(rng.integers(kept, size))
+        leaving = int(rng.integers(covering, size))
         coming = rng.integers(size, len(order), _CANDIDATES)
-        sums = held - pixels[order[leaving]] + pixels[order[coming]]
+        sums = sums_of_chosen - pixels[order[leaving]] + pixels[order[coming]]
         best = int(np.argmin(_variation(sums, target)))
-        if _variation(sums[best][None], target)[0] < _variation(held[None], target)[0]:
-            held = sums[best]
-            place = coming[best]
-            order[[leaving, place]] = order[[place, leaving]]
+        if _variation(sums[best][None], target)[0] < _variation(sums_of_chosen[None], target)[0]:
+            sums_of_chosen = sums[best]
+            other = coming[best]
+            order[[leaving, other]] = order[[other, leaving]]
     return np.sort(order[:size])
 
 
@@ -79,17 +79,17 @@ def _cover(pixels: Array, size: int, rng: np.random.Generator) -> list[int]:
     """Return few samples that hold every class; fewer classes, the commonest missing, where `size` is too small."""
     chosen: list[int] = []
     holders = (pixels > 0).sum(axis=0)
-    for place in np.argsort(holders, kind="stable"):
+    for index in np.argsort(holders, kind="stable"):
         if len(chosen) == size:
             break
-        if holders[place] and not (pixels[chosen, place] > 0).any():
-            chosen.append(int(rng.choice(np.flatnonzero(pixels[:, place] > 0))))
+        if holders[index] and not (pixels[chosen, index] > 0).any():
+            chosen.append(int(rng.choice(np.flatnonzero(pixels[:, index] > 0))))
     return chosen
 
 
 def _variation(sums: Array, target: Array) -> Array:
-    whole = np.maximum(sums.sum(axis=1, keepdims=True), 1.0)
-    return np.asarray(0.5 * np.abs(sums / whole - target).sum(axis=1))
+    totals = np.maximum(sums.sum(axis=1, keepdims=True), 1.0)
+    return np.asarray(0.5 * np.abs(sums / totals - target).sum(axis=1))
 
 
 def deal(units: Blocks, shares: Sequence[float], seed: int) -> Array:
@@ -100,12 +100,12 @@ def deal(units: Blocks, shares: Sequence[float], seed: int) -> Array:
     rng = np.random.default_rng(seed)
     order = rng.permutation(units.count)
     order = order[np.argsort(-units.samples[order], kind="stable")]
-    wanted = np.array([*shares, max(0.0, 1.0 - sum(shares))]) * units.samples.sum()
+    missing = np.array([*shares, max(0.0, 1.0 - sum(shares))]) * units.samples.sum()
     parts = np.full(units.count, -1)
     for unit in order:
-        part = int(np.argmax(wanted))
-        wanted[part] -= units.samples[unit]
-        parts[unit] = part if part < len(shares) else -1
+        number = int(np.argmax(missing))
+        missing[number] -= units.samples[unit]
+        parts[unit] = number if number < len(shares) else -1
     return parts
 
 
@@ -140,11 +140,11 @@ class _Dealing:
         self.parts = np.full(units.count, -1)
         self.samples = np.zeros(len(self.shares))
         self.pixels = np.zeros((len(self.shares), units.pixels.shape[1]))
-        whole = units.pixels.sum(axis=0)
-        self.target = whole / max(whole.sum(), 1.0)
+        total = units.pixels.sum(axis=0)
+        self.target = total / max(total.sum(), 1.0)
         # A class can only be in all parts when there are as many units that hold it.
         self.spread = (units.pixels > 0).sum(axis=0) >= self.named
-        self.held = whole > 0
+        self.held = total > 0
         self.cost = 0.0
 
     def _cost(self) -> float:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.selecting.manifests import make_manifest
 from podwright.data.selecting.selections import Selection
 from podwright.files.locks import only
@@ -48,20 +49,7 @@ class Copied:
         return asdict(self)
 
 
-@dataclass
-class CopyCounts:
-    """How far a copy is: what it brings, and what of that has come."""
-
-    all_files: int
-    all_bytes: int
-    files: int = 0
-    bytes: int = 0
-
-
-Progress = Callable[[CopyCounts], None]
-
-
-def stage_to(selection: Selection, split: str | None, folder: Path, progress: Progress = lambda counts: None) -> Copied:
+def stage_to(selection: Selection, split: str | None, folder: Path, progress: Progress = unheard) -> Copied:
     """Copy what is not there yet; several files at a time, each under a name of its own until it is whole."""
     began = time.monotonic()
     manifest = make_manifest(selection, split)
@@ -83,14 +71,16 @@ def stage_to(selection: Selection, split: str | None, folder: Path, progress: Pr
 def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Progress) -> int:
     missing = [row for row in rows if not copy.has(row)]
     copy.sweep(missing)
-    counts, lock = CopyCounts(len(missing), sum(row["size"] for row in missing)), threading.Lock()
+    total, lock = sum(row["size"] for row in missing), threading.Lock()
+    brought_bytes = brought_files = 0
 
     def count(size: int, files: int = 0) -> None:
+        nonlocal brought_bytes, brought_files
         with lock:
             # A server that gives no part of a file gives its beginning twice.
-            counts.bytes = min(counts.bytes + size, counts.all_bytes)
-            counts.files += files
-            progress(counts)
+            brought_bytes = min(brought_bytes + size, total)
+            brought_files += files
+            progress(Advance("staging", brought_bytes, total, f"{brought_files} of {len(missing)} files"))
 
     def bring(row: Row) -> None:
         copy.bring(row, count)
@@ -155,9 +145,9 @@ class _Copy:
             notes.write(f"{line}\n")
 
     def _fetch(self, row: Row, file: Any, count: Callable[[int], None]) -> None:
-        wanted = SourceFile(row["source"], row["size"], row["etag"] or "")
+        source = SourceFile(row["source"], row["size"], row["etag"] or "")
         try:
-            sha256 = fetch(wanted, self._site, os.environ, file, count)
+            sha256 = fetch(source, self._site, os.environ, file, count)
         except SourceFailed as failure:
             raise _lost(row, str(failure), 2 if failure.final else 3) from None
         if row["sha256"] not in (None, sha256):

@@ -42,19 +42,19 @@ def link(store: Store, selection: Selection, split: str | None) -> Linked:
     folder = store.home / "linked" / key[:16]
     if not folder.is_dir():
         make_private(folder.parent)
-        part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-        shutil.rmtree(part, ignore_errors=True)
+        draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+        shutil.rmtree(draft, ignore_errors=True)
         try:
-            _make(part, selection, split)
-            _publish(part, folder)
+            _make(draft, selection, split)
+            _publish(draft, folder)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
     return Linked(folder, (os.fsdecode(selection.root),))
 
 
-def _publish(part: Path, folder: Path) -> None:
+def _publish(draft: Path, folder: Path) -> None:
     try:
-        part.rename(folder)
+        draft.rename(folder)
     except OSError:
         # Another client was faster; what it made is the same.
         if not folder.is_dir():
@@ -92,9 +92,9 @@ def _make(folder: Path, selection: Selection, split: str | None) -> None:
 
 
 def _link(root: bytes, folder: bytes, path: bytes) -> None:
-    place = folder + b"/" + path
-    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
-    os.symlink(root + b"/" + path, place)  # noqa: PTH211 - paths are bytes
+    link = folder + b"/" + path
+    os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
+    os.symlink(root + b"/" + path, link)  # noqa: PTH211 - paths are bytes
 
 
 def _described(files: tuple[SampleFile, ...]) -> dict[str, str]:

@@ -59,18 +59,18 @@ def make_manifest(
     rows = list(_rows(selection, split))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         facts = list(pool.map(lambda row: _look(row, site, environ), rows))
-    kept, wrong = [], []
+    found, wrong = [], []
     for row, seen in zip(rows, facts, strict=True):
         if row["size"] is None and seen is None:  # what lies beside the samples need not be there
             continue
         if seen is None or row["size"] not in (None, seen.size):
             wrong.append(row["path"])
         else:
-            kept.append({**row, "size": seen.size, "etag": seen.etag or None})
+            found.append({**row, "size": seen.size, "etag": seen.etag or None})
     if wrong:
         raise changed(selection, wrong)
-    size = sum(row["size"] for row in kept)
-    return SelectionManifest(pack_manifest(kept), site, len(kept), size, os.fsdecode(selection.root))
+    size = sum(row["size"] for row in found)
+    return SelectionManifest(pack_manifest(found), site, len(found), size, os.fsdecode(selection.root))
 
 
 def _rows(selection: Selection, split: str | None) -> Iterator[dict[str, Any]]:

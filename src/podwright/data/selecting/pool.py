@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podwright.data.query.conditions import Condition
-from podwright.data.selecting.samples import SampleSource
 from podwright.data.tree.paths import BelowRoot
+
+if TYPE_CHECKING:
+    from podwright.data.catalog.dataset import Dataset
+    from podwright.data.clickhouse.published import PublishedDataset
+
+    SampleSource = Dataset | PublishedDataset
+    """A dataset that selections are made from, wherever it is at home."""
 
 Array = np.ndarray[Any, Any]
 
@@ -45,14 +51,14 @@ class Pool:
     samples: tuple[DataSample, ...]
     pixels: Array
     classes: tuple[str, ...]
-    whole: Array
+    total: Array
     """Pixels of each class in the whole dataset."""
     incomplete: int = 0
     """How many lack a file without which there is no sample."""
 
-    def part(self, places: Array) -> Pool:
-        """Return a pool of the samples at these places."""
-        return replace(self, samples=tuple(self.samples[int(place)] for place in places), pixels=self.pixels[places])
+    def subset(self, indices: Array) -> Pool:
+        """Return a pool of some of the samples."""
+        return replace(self, samples=tuple(self.samples[int(at)] for at in indices), pixels=self.pixels[indices])
 
 
 @dataclass
@@ -72,15 +78,15 @@ def read_pool(dataset: SampleSource, condition: Condition, by: str | None) -> Po
         sample.files.setdefault(member.role, file)
         if member.role == layout.label_role:
             sample.label = member.number
-    whole = {key: sample for key, sample in growing.items() if sample.files.keys() >= set(layout.needs)}
+    complete = {key: sample for key, sample in growing.items() if sample.files.keys() >= set(layout.needs)}
     order = list(dict.fromkeys(role.name for role in layout.roles))
     samples = []
-    for key, sample in whole.items():
+    for key, sample in complete.items():
         files = tuple(sample.files[role] for role in order if role in sample.files)
         samples.append(DataSample(key, sample.group, files))
     numbers, counted = dataset.label_pixels()
-    pixels = _pixels([sample.label for sample in whole.values()], numbers, counted)
-    incomplete = len(growing) - len(whole)
+    pixels = _pixels([sample.label for sample in complete.values()], numbers, counted)
+    incomplete = len(growing) - len(complete)
     return Pool(tuple(samples), pixels, tuple(dataset.classes), counted.sum(axis=0), incomplete)
 
 
@@ -88,8 +94,8 @@ def _pixels(labels: Sequence[int | None], numbers: Sequence[int], counted: Array
     """Return the class counts of label files, in their order; zeros for one that is broken or not counted."""
     pixels = np.zeros((len(labels), counted.shape[1]))
     rows = {int(number): row for row, number in enumerate(numbers)}
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         row = rows.get(label) if label is not None else None
         if row is not None:
-            pixels[place] = counted[row]
+            pixels[index] = counted[row]
     return pixels

@@ -33,7 +33,7 @@ _LARGEST_BYTES = 1 << 30
 class Ranking:
     """The samples of a pool that count, best first, and what they were ranked by."""
 
-    places: Array
+    indices: Array
     lineage: dict[str, Any]
 
 
@@ -81,9 +81,9 @@ def _most_mixed(pool: Pool, run: str, folder: Path) -> tuple[str, str]:
     unread: list[str] = []
     confusion = read_confusion(folder, unread)
     if confusion is None:
-        why = f": {unread[0]}" if unread else ""
+        reason = f": {unread[0]}" if unread else ""
         hint = "name the classes yourself: --classes Car,Truck"
-        raise refuse(f"{run} has no confusion matrix in its results{why}", hint=hint, field="--confusion")
+        raise refuse(f"{run} has no confusion matrix in its results{reason}", hint=hint, field="--confusion")
     for mixed in most_mixed(confusion):
         if mixed.truth in pool.classes and mixed.taken_for in pool.classes:
             return mixed.truth, mixed.taken_for

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import numpy as np
 
 from podwright.data.catalog.schema import quoted
-from podwright.data.query.conditions import Condition
 from podwright.data.tree.layouts import FileRole, Layout
 
 
@@ -26,33 +21,6 @@ class SampleMember:
     raw: bytes | None
     size: int
     sha256: str | None
-
-
-class SampleSource(Protocol):
-    """A dataset that selections are made from, wherever it is at home."""
-
-    name: str
-    root: str
-    root_bytes: bytes
-    layout: Layout
-    classes: list[str]
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Return which generation it is, and of which catalog."""
-
-    @property
-    def how_to_count(self) -> str:
-        """Return what counts its labels."""
-
-    def condition(self, text: str | None) -> Condition:
-        """Return what a filter asks for."""
-
-    def members(self, condition: Condition, by: str | None) -> Iterator[SampleMember]:
-        """Yield the files of samples of which one fits the condition, sample by sample."""
-
-    def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
-        """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
 
 
 def role_case(layout: Layout) -> str:

@@ -6,20 +6,22 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.store import Store
+from podwright.data.launcher import FindRun, StartedRun
 from podwright.data.selecting import choose
 from podwright.data.selecting.pool import Array, Pool, read_pool
 from podwright.data.selecting.ranking import by_confusion, by_uncertainty
-from podwright.data.selecting.samples import SampleSource
 from podwright.data.selecting.selections import ALL, Selection, Split, check_free, freeze
 from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from podwright.data.selecting.pool import SampleSource
 
 _SPLIT_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 SAMPLE = "sample"
@@ -37,39 +39,51 @@ class Choice:
     folds: int | None = None
     by: str | None = None
     representative: bool = False
-    confusion: tuple[str, Path] | None = None
-    """A run's id and folder."""
+    confusion: str | None = None
+    """A run: samples of what it confused."""
     classes: str | None = None
-    uncertainty: tuple[str, Path] | None = None
+    """Of confusion: these two, as `Car,Truck`, and not its worst."""
+    uncertainty: str | None = None
+    """A run: samples that it was least sure of."""
     seed: int = 0
+
+    @property
+    def ranked_by(self) -> str | None:
+        """Return the run by which samples are ranked."""
+        return self.confusion or self.uncertainty
 
 
 def make_selection(
-    store: Store, name: str, wanted: Choice, opening: AbstractContextManager[SampleSource] | None = None
+    store: Store,
+    name: str,
+    choice: Choice,
+    opening: AbstractContextManager[SampleSource] | None = None,
+    find_run: FindRun | None = None,
 ) -> Selection:
     """Choose samples of a dataset, of the home or as `opening` opens it, and freeze them in the home."""
-    check_free(store, wanted.name)
-    _check(wanted)
-    parts = _parts(wanted)
+    run = find_run(choice.ranked_by) if find_run and choice.ranked_by else None
+    check_free(store, choice.name)
+    _check(choice)
+    shares = _shares(choice)
     with opening or open_dataset(store, name) as dataset:
-        by = _by(dataset, wanted, parts)
-        pool = read_pool(dataset, dataset.condition(wanted.where), by)
-        _check_pool(dataset, pool, wanted)
+        by = _group_column(dataset, choice, shares)
+        pool = read_pool(dataset, dataset.condition(choice.where), by)
+        _check_pool(dataset, pool, choice)
         origin = dataset.origin
-    pool, lineage = _taken(pool, wanted)
+    pool, lineage = _taken(pool, choice, run)
     splits = {}
-    for part, places in _dealt(pool, parts, by, wanted).items():
-        inside = pool.part(places)
+    for split, indices in _dealt(pool, shares, by, choice).items():
+        inside = pool.subset(indices)
         pixels = inside.pixels.sum(axis=0)
-        distance = choose.distance(pixels, pool.whole) if pool.classes else None
-        splits[part] = Split(inside.samples, _rounded(distance), tuple(int(count) for count in pixels))
+        distance = choose.distance(pixels, pool.total) if pool.classes else None
+        splits[split] = Split(inside.samples, _rounded(distance), tuple(int(count) for count in pixels))
     selection = Selection(
-        name=wanted.name,
+        name=choice.name,
         dataset=name,
         root=dataset.root_bytes,
         layout=dataset.layout.name,
-        seed=wanted.seed,
-        lineage=_lineage(dataset, origin, wanted, by) | lineage | {"incomplete": pool.incomplete},
+        seed=choice.seed,
+        lineage=_lineage(dataset, origin, choice, by) | lineage | {"incomplete": pool.incomplete},
         splits=splits,
         classes=pool.classes,
         created_at=time.time(),
@@ -78,28 +92,28 @@ def make_selection(
     return selection
 
 
-def _check(wanted: Choice) -> None:
-    if wanted.split and wanted.folds:
+def _check(choice: Choice) -> None:
+    if choice.split and choice.folds:
         raise refuse("cannot be together with --split", hint="folds are splits of equal size", field="--folds")
-    if wanted.confusion and wanted.uncertainty:
+    if choice.confusion and choice.uncertainty:
         raise refuse("cannot be together with --confusion", hint="give one of them", field="--uncertainty")
-    if wanted.representative and (wanted.confusion or wanted.uncertainty) and not (wanted.split or wanted.folds):
+    if choice.representative and (choice.confusion or choice.uncertainty) and not (choice.split or choice.folds):
         hint = "samples that a run had trouble with are not like the whole; --representative can split them"
         raise refuse("cannot be together with a ranking", hint=hint, field="--representative")
-    if wanted.classes and not wanted.confusion:
+    if choice.classes and not choice.confusion:
         raise refuse("is only for --confusion", hint="classes are chosen by --where 'Car>0'", field="--classes")
 
 
-def _parts(wanted: Choice) -> dict[str, float]:
+def _shares(choice: Choice) -> dict[str, float]:
     """Return the share of each split by its name."""
-    if wanted.folds:
-        if wanted.folds < 2:
+    if choice.folds:
+        if choice.folds < 2:
             raise refuse("must be 2 or more", field="--folds")
-        return {f"fold{number + 1}": 1 / wanted.folds for number in range(wanted.folds)}
-    if not wanted.split:
+        return {f"fold{number + 1}": 1 / choice.folds for number in range(choice.folds)}
+    if not choice.split:
         return {ALL: 1.0}
     shares: dict[str, float] = {}
-    for entry in wanted.split.split(","):
+    for entry in choice.split.split(","):
         name, _, text = entry.strip().partition("=")
         share = _share(text)
         if not _SPLIT_NAME.fullmatch(name) or share is None or name in shares:
@@ -120,83 +134,82 @@ def _share(text: str) -> float | None:
     return share if 0 < share <= 1 else None
 
 
-def _by(dataset: SampleSource, wanted: Choice, parts: dict[str, float]) -> str | None:
+def _group_column(dataset: SampleSource, choice: Choice, shares: dict[str, float]) -> str | None:
     """Return the column whose values are not torn apart; a representative split keeps the layout's groups whole."""
-    if wanted.by == SAMPLE or len(parts) == 1:
+    if choice.by == SAMPLE or len(shares) == 1:
         return None
-    if wanted.by is None:
-        return dataset.layout.group if wanted.representative else None
+    if choice.by is None:
+        return dataset.layout.group if choice.representative else None
     columns = [column.name for column in dataset.layout.columns]
-    if wanted.by not in columns:
+    if choice.by not in columns:
         hint = f"columns of {dataset.name} are {', '.join([*columns, SAMPLE])}"
-        raise refuse(f'{dataset.name} has no column "{short(wanted.by)}"', hint=hint, field="--by")
-    return wanted.by
+        raise refuse(f'{dataset.name} has no column "{short(choice.by)}"', hint=hint, field="--by")
+    return choice.by
 
 
-def _check_pool(dataset: SampleSource, pool: Pool, wanted: Choice) -> None:
+def _check_pool(dataset: SampleSource, pool: Pool, choice: Choice) -> None:
     count = len(pool.samples)
     if not count:
-        what = "--where chooses no sample" if wanted.where else f"{dataset.name} has no sample"
+        what = "--where chooses no sample" if choice.where else f"{dataset.name} has no sample"
         hint = f"a sample needs {' and '.join(dataset.layout.needs)}; `podwright data find` shows what a filter chooses"
         raise refuse(what, hint=hint)
-    if wanted.size is not None and not 0 < wanted.size <= count:
+    if choice.size is not None and not 0 < choice.size <= count:
         raise refuse(f"there are {count} samples to choose from", hint="give a size from 1 to that", field="--size")
-    if (wanted.representative or wanted.confusion) and not pool.classes:
-        field = "--representative" if wanted.representative else "--confusion"
+    if (choice.representative or choice.confusion) and not pool.classes:
+        field = "--representative" if choice.representative else "--confusion"
         message = "needs to know what the labels hold, and they are not counted yet"
         raise refuse(message, hint=dataset.how_to_count, field=field)
 
 
-def _taken(pool: Pool, wanted: Choice) -> tuple[Pool, dict[str, Any]]:
+def _taken(pool: Pool, choice: Choice, run: StartedRun | None) -> tuple[Pool, dict[str, Any]]:
     """Return what is taken of the pool, and how it was ranked where it was."""
-    size = wanted.size or len(pool.samples)
-    if wanted.confusion or wanted.uncertainty:
-        if wanted.confusion:
-            ranking = by_confusion(pool, *wanted.confusion, wanted.classes)
+    size = choice.size or len(pool.samples)
+    if run is not None:
+        if choice.confusion:
+            ranking = by_confusion(pool, run.id, run.folder.path, choice.classes)
         else:
-            assert wanted.uncertainty is not None
-            ranking = by_uncertainty(pool, *wanted.uncertainty)
-        if not len(ranking.places):
+            ranking = by_uncertainty(pool, run.id, run.folder.path)
+        if not len(ranking.indices):
             raise refuse(f"no sample can be ranked by {ranking.lineage['ranked_by']}", hint="widen --where")
-        kind = "confusion" if wanted.confusion else "uncertainty"
-        return pool.part(np.sort(ranking.places[:size])), {kind: ranking.lineage}
+        kind = "confusion" if choice.confusion else "uncertainty"
+        return pool.subset(np.sort(ranking.indices[:size])), {kind: ranking.lineage}
     if size == len(pool.samples):
         return pool, {}
-    if wanted.representative:
-        return pool.part(choose.pick_alike(pool.pixels, size, wanted.seed)), {}
-    return pool.part(choose.pick(len(pool.samples), size, wanted.seed)), {}
+    if choice.representative:
+        return pool.subset(choose.pick_alike(pool.pixels, size, choice.seed)), {}
+    return pool.subset(choose.pick(len(pool.samples), size, choice.seed)), {}
 
 
-def _dealt(pool: Pool, parts: dict[str, float], by: str | None, wanted: Choice) -> dict[str, Array]:
-    """Return the places of the samples of each split."""
+def _dealt(pool: Pool, shares: dict[str, float], by: str | None, choice: Choice) -> dict[str, Array]:
+    """Return the indices of the samples of each split."""
     everything = np.arange(len(pool.samples))
-    if list(parts) == [ALL]:
+    if list(shares) == [ALL]:
         return {ALL: everything}
     groups = everything
     if by:
         _, groups = np.unique([sample.group for sample in pool.samples], return_inverse=True)
     units = choose.blocks_of(groups, pool.pixels)
-    if units.count < len(parts):
+    if units.count < len(shares):
         what = f"{units.count} values of {by}" if by else f"{units.count} samples"
-        raise refuse(f"{what} cannot be dealt out to {len(parts)} splits", hint="ask for fewer splits")
-    deal = choose.deal_alike if wanted.representative else choose.deal
-    of_unit = deal(units, list(parts.values()), wanted.seed)
+        raise refuse(f"{what} cannot be dealt out to {len(shares)} splits", hint="ask for fewer splits")
+    deal = choose.deal_alike if choice.representative else choose.deal
+    of_unit = deal(units, list(shares.values()), choice.seed)
     of_sample = of_unit[groups]
-    return {name: np.flatnonzero(of_sample == place) for place, name in enumerate(parts)}
+    return {name: np.flatnonzero(of_sample == number) for number, name in enumerate(shares)}
 
 
-def _lineage(dataset: SampleSource, origin: dict[str, Any], wanted: Choice, by: str | None) -> dict[str, Any]:
+def _lineage(dataset: SampleSource, origin: dict[str, Any], choice: Choice, by: str | None) -> dict[str, Any]:
     """Return where a selection comes from: enough to make it again."""
     return {
         "dataset": dataset.name,
         "root": dataset.root,
         **origin,
-        "where": wanted.where,
-        "size": wanted.size,
-        "split": wanted.split,
-        "folds": wanted.folds,
+        "where": choice.where,
+        "size": choice.size,
+        "split": choice.split,
+        "folds": choice.folds,
         "by": by,
-        "representative": wanted.representative,
+        "representative": choice.representative,
     }
 
 
@@ -212,6 +225,10 @@ class Difference:
     removed: int
     kept: int
     distance: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `data diff`."""
+        return asdict(self)
 
 
 def difference(before: Selection, after: Selection) -> Difference:

@@ -78,8 +78,8 @@ def freeze(store: Store, selection: Selection) -> None:
     """Write a selection; a name that is taken is refused."""
     check_free(store, selection.name)
     make_private(store.selections)
-    with whole_path(store.selections / selection.name) as part:
-        part.mkdir(mode=0o700)
+    with whole_path(store.selections / selection.name) as draft:
+        draft.mkdir(mode=0o700)
         inner = {
             "dataset": selection.dataset,
             "root": selection.root.hex(),
@@ -89,8 +89,8 @@ def freeze(store: Store, selection: Selection) -> None:
             "created_at": selection.created_at,
         }
         document = {**selection.as_json(), **inner}
-        write_whole(part / "selection.json", json.dumps(document, indent=1).encode() + b"\n")
-        write_whole(part / "samples.parquet", _parquet(selection))
+        write_whole(draft / "selection.json", json.dumps(document, indent=1).encode() + b"\n")
+        write_whole(draft / "samples.parquet", _parquet(selection))
 
 
 def check_free(store: Store, name: str) -> None:
@@ -126,9 +126,9 @@ _COLUMNS = ("split", "sample", "key", "group", "role", "path", "path_bytes", "si
 
 def load(store: Store, name: str) -> Selection:
     """Read a selection, or refuse a name that there is none of; what was changed by hand is told by its digest."""
-    known = store.selection_names()
-    if name not in known:
-        raise store.unknown(name, known, "selection", f"podwright data select DATASET --name {name}")
+    names = store.selection_names()
+    if name not in names:
+        raise store.unknown(name, names, "selection", f"podwright data select DATASET --name {name}")
     folder = store.selections / name
     try:
         selection, digest = _read(folder)

@@ -143,10 +143,10 @@ def layouts() -> dict[str, Layout]:
 
 def layout_named(name: str) -> Layout:
     """Return the layout of this name, or refuse it with those there are."""
-    known = layouts()
-    if name not in known:
-        raise refuse(f'there is no layout "{name}"', hint=f"layouts are {', '.join(known)}", field="--layout")
-    return known[name]
+    names = layouts()
+    if name not in names:
+        raise refuse(f'there is no layout "{name}"', hint=f"layouts are {', '.join(names)}", field="--layout")
+    return names[name]
 
 
 def sort_columns(layout: Layout) -> Sequence[str]:

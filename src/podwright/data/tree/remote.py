@@ -41,47 +41,29 @@ class RemoteFile:
     etag: str
 
 
-class Address(os.PathLike[str]):
-    """Where a dataset lies that is no folder; it stands where a path would."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text.rstrip("/")
-
-    def __fspath__(self) -> str:
-        return self.text
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def check_address(text: str) -> Address:
+def check_address(text: str) -> str:
     """Return an address that can be listed, or refuse it with the reason."""
     parts = urlsplit(text)
     if parts.scheme not in _LISTERS:
-        known = ", ".join(f"{scheme}://" for scheme in _LISTERS)
-        raise refuse(f"{parts.scheme}:// is no source that nodes can read", hint=f"a folder, or one of {known}")
+        schemes = ", ".join(f"{scheme}://" for scheme in _LISTERS)
+        raise refuse(f"{parts.scheme}:// is no source that nodes can read", hint=f"a folder, or one of {schemes}")
     if parts.username or parts.password:
         raise refuse("an address must hold no password: it is written down", hint="take it out of the address")
     if not parts.netloc or parts.query or parts.fragment:
         raise refuse(f'"{text}" names no folder', hint="write it like `s3://BUCKET/PREFIX` or `https://HOST/PATH`")
-    return Address(text)
+    return text.rstrip("/")
 
 
-def walk_address(address: Address, seen: Callable[[int], None] | None = None) -> Iterator[Batch]:
+def walk_address(address: str) -> Iterator[Batch]:
     """Yield all that lies behind an address in batches, as a walk does."""
-    files = 0
-    listed = sorted(_LISTERS[urlsplit(address.text).scheme](address.text), key=lambda file: _place(file.path))
+    listed = sorted(_LISTERS[urlsplit(address).scheme](address), key=lambda file: _folder_and_name(file.path))
     for start in range(0, max(len(listed), 1), _ENTRIES):
-        part = listed[start : start + _ENTRIES]
-        files += len(part)
-        if seen is not None:
-            seen(files)
-        yield _batch(part, is_first=start == 0)
+        yield _batch(listed[start : start + _ENTRIES], is_first=start == 0)
 
 
-def _place(path: str) -> tuple[str, str]:
-    above, _, name = path.rpartition("/")
-    return above, name
+def _folder_and_name(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name
 
 
 def _batch(files: Iterable[RemoteFile], is_first: bool) -> Batch:
@@ -91,15 +73,15 @@ def _batch(files: Iterable[RemoteFile], is_first: bool) -> Batch:
     numbers: list[tuple[int, ...]] = []
     if is_first:
         folders, counts = [""], [0]
-    for above, inside in groupby(files, key=lambda file: _place(file.path)[0]):
-        held = list(inside)
-        if above:
-            folders.append(f"{above}/")
-            counts.append(len(held))
+    for folder, group in groupby(files, key=lambda file: _folder_and_name(file.path)[0]):
+        inside = list(group)
+        if folder:
+            folders.append(f"{folder}/")
+            counts.append(len(inside))
         elif folders:
-            counts[0] = len(held)
-        names += [_place(file.path)[1] for file in held]
-        numbers += [_numbers(stat.S_IFREG | 0o400, file.size, file.mtime_s, file.etag) for file in held]
+            counts[0] = len(inside)
+        names += [_folder_and_name(file.path)[1] for file in inside]
+        numbers += [_numbers(stat.S_IFREG | 0o400, file.size, file.mtime_s, file.etag) for file in inside]
     folder_numbers = [_numbers(stat.S_IFDIR | 0o700, 0, 0.0, "")] * len(folders)
     return Batch(_rows(folders, folder_numbers), _rows(names, numbers), np.array(counts, np.int64), [], [], [])
 
@@ -160,12 +142,12 @@ class _Links(HTMLParser):
 
 def _list_http(address: str) -> Iterator[RemoteFile]:
     root = address.rstrip("/") + "/"
-    waiting, known, files = [root], {root}, []
-    while waiting and len(known) < _MAX_PAGES:
+    waiting, seen, files = [root], {root}, []
+    while waiting and len(seen) < _MAX_PAGES:
         page = waiting.pop()
         for link in _links_of(page):
-            if link.endswith("/") and link not in known:
-                known.add(link)
+            if link.endswith("/") and link not in seen:
+                seen.add(link)
                 waiting.append(link)
             elif not link.endswith("/"):
                 files.append(link)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -56,30 +56,19 @@ class Batch:
     """Folders that were seen and not gone through."""
 
 
-def walk(
-    root: bytes, workers: int, seen: Callable[[int], None] | None = None, entries: int = ENTRIES
-) -> Iterator[Batch]:
-    """Return the whole tree below a folder in batches; `seen` hears how many files there were so far.
+def walk(root: bytes, workers: int, entries: int = ENTRIES) -> Iterator[Batch]:
+    """Return the whole tree below a folder in batches.
 
     The walk begins with this call: its processes start while the caller makes ready for the first batch.
     """
-    batches = _counted(_batches(root, workers, entries), seen)
+    batches = _batches(root, workers, entries)
     first = next(batches)
     return chain([first], batches)
 
 
-def _counted(batches: Iterator[Batch], seen: Callable[[int], None] | None) -> Iterator[Batch]:
-    files = 0
-    for batch in batches:
-        files += len(batch.files)
-        if seen is not None:
-            seen(files)
-        yield batch
-
-
-def walk_some(root: bytes, folders: Sequence[bytes], entries: int, known: frozenset[bytes] = frozenset()) -> Batch:
-    """Go through folders in this process until so many entries were seen; into those that are known it does not go."""
-    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), known))
+def walk_some(root: bytes, folders: Sequence[bytes], entries: int, skipped: frozenset[bytes] = frozenset()) -> Batch:
+    """Go through folders in this process until so many entries were seen, and into none that is skipped."""
+    return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), skipped))
 
 
 def _lists() -> bool:

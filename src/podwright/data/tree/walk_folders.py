@@ -37,35 +37,35 @@ Walked = tuple[bytes, bytes, bytes, bytes, bytes, list[tuple[bytes, str]], list[
 """Paths of folders, their numbers, how many entries each has; names, numbers; unread; access lists; what is left."""
 
 
-def list_in_place(place: int) -> tuple[list[bytes], Callable[[bytes], os.stat_result]]:
+def list_in_place(descriptor: int) -> tuple[list[bytes], Callable[[bytes], os.stat_result]]:
     """List a folder from wherever this process is."""
     # By the folder and not by a path: the kernel need not go down the whole tree for each file.
-    names = list(map(os.fsencode, os.listdir(place)))
-    return names, lambda name: os.stat(name, dir_fd=place, follow_symlinks=False)
+    names = list(map(os.fsencode, os.listdir(descriptor)))
+    return names, lambda name: os.stat(name, dir_fd=descriptor, follow_symlinks=False)
 
 
-def list_inside(place: int) -> tuple[list[bytes], Callable[[bytes], os.stat_result]]:
+def list_inside(descriptor: int) -> tuple[list[bytes], Callable[[bytes], os.stat_result]]:
     """Go into a folder and list it: the fastest way, for a process that has nothing else to do."""
-    os.fchdir(place)
+    os.fchdir(descriptor)
     return os.listdir(b"."), os.lstat  # noqa: PTH208 - bytes
 
 
 def walk_folders(
     root: bytes,
     folders: list[bytes],
-    most: int,
+    limit: int,
     lists: bool,
-    known: frozenset[bytes] = frozenset(),
+    skipped: frozenset[bytes] = frozenset(),
     listing: Listing = list_in_place,
 ) -> Walked:
     """Go through folders, depth first, until so many entries were seen; a folder that was begun is finished.
 
     Paths and names have a zero byte behind each, numbers stand field by field. `lists`: look for lists of access at
-    folders. Of the folders in them those that are known are not gone into.
+    folders. Of the folders in them those that are skipped are not gone into.
     """
     seen = _Seen(lists, listing)
     stack = list(reversed(folders))
-    while stack and seen.entries < most:
+    while stack and seen.entries < limit:
         folder = stack.pop()
         try:
             inner = seen.look_into(root, folder)
@@ -75,7 +75,7 @@ def walk_folders(
             seen.unread.append((folder, os.strerror(error.errno or 0).lower()))
             continue
         deeper = [folder + name + b"/" for name in reversed(inner)]
-        stack.extend(path for path in deeper if path not in known)
+        stack.extend(path for path in deeper if path not in skipped)
     return (*seen.packed(), seen.unread, seen.acls, stack)
 
 
@@ -93,14 +93,14 @@ class _Seen:
 
     def look_into(self, root: bytes, folder: bytes) -> list[bytes]:
         """Add what is in a folder; return the names of the folders in it."""
-        place = os.open(root + b"/" + folder, _FLAGS)
+        descriptor = os.open(root + b"/" + folder, _FLAGS)
         try:
-            names, numbers, inner = _list(*self._listing(place))
-            status = os.fstat(place)
-            if self._lists and (entries := _access_list(place)):
+            names, numbers, inner = _list(*self._listing(descriptor))
+            status = os.fstat(descriptor)
+            if self._lists and (entries := _access_list(descriptor)):
                 self.acls.append((len(self._paths), entries))
         finally:
-            os.close(place)
+            os.close(descriptor)
         _add(self._folder_numbers, [*status, status.st_mtime_ns, status.st_ctime_ns])  # type: ignore[list-item]
         _add(self._numbers, numbers)
         self._counts.append(len(names))
@@ -138,9 +138,9 @@ def _list(listed: list[bytes], stat: Callable[[bytes], os.stat_result]) -> tuple
     return names, numbers, inner
 
 
-def _access_list(place: int) -> bytes:
+def _access_list(descriptor: int) -> bytes:
     try:
-        return os.getxattr(place, ACL)
+        return os.getxattr(descriptor, ACL)
     except OSError:  # none, or a file system without
         return b""
 
@@ -153,8 +153,8 @@ def _fields() -> list[array[int]]:
 def _add(fields: list[array[int]], numbers: list[int]) -> None:
     if max(numbers[_MTIME_S::_WIDTH], default=0) > _LAST_S:
         numbers = [min(number, _LARGEST) for number in numbers]
-    for field, place in zip(fields, _PLACES, strict=True):
-        column = numbers[place::_WIDTH]
+    for field, offset in zip(fields, _PLACES, strict=True):
+        column = numbers[offset::_WIDTH]
         try:
             field.fromlist(column)
         except OverflowError:  # a time before the year 1970
@@ -165,8 +165,8 @@ def send(walked: Walked, stream: IO[bytes]) -> None:
     """Write what was seen; names and numbers as they are, since `marshal` would copy them."""
     large, small = walked[:5], walked[5:]
     marshal.dump((list(map(len, large)), *small), stream)
-    for part in large:
-        stream.write(part)
+    for chunk in large:
+        stream.write(chunk)
     stream.flush()
 
 
@@ -184,10 +184,10 @@ def main() -> None:
     """Answer until nobody asks any more."""
     while True:
         try:
-            root, folders, most, lists = marshal.load(sys.stdin.buffer)
+            root, folders, limit, lists = marshal.load(sys.stdin.buffer)
         except EOFError:
             return
-        send(walk_folders(root, folders, most, lists, listing=list_inside), sys.stdout.buffer)
+        send(walk_folders(root, folders, limit, lists, listing=list_inside), sys.stdout.buffer)
 
 
 if __name__ == "__main__":

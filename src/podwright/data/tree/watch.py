@@ -73,27 +73,27 @@ class Watch:
 
     def changes(self, settle_s: float, stop: Callable[[], bool] = lambda: False) -> Iterator[Changes]:
         """Yield what changed, each time that nothing has for so long; `stop` is asked as often."""
-        held = Changes()
+        changes = Changes()
         while not stop():
             ready, _, _ = select.select([self._file], [], [], settle_s)
             if ready:
-                self._read(held)
-            elif held:
-                yield held
-                held = Changes()
+                self._read(changes)
+            elif changes:
+                yield changes
+                changes = Changes()
 
-    def _read(self, held: Changes) -> None:
+    def _read(self, changes: Changes) -> None:
         data = os.read(self._file, _READ_BYTES)
         at = 0
         while at < len(data):
             number, mask, _, length = _EVENT.unpack_from(data, at)
             name = data[at + _EVENT.size : at + _EVENT.size + length].rstrip(b"\0")
             at += _EVENT.size + length
-            self._take(number, mask, name, held)
+            self._take(number, mask, name, changes)
 
-    def _take(self, number: int, mask: int, name: bytes, held: Changes) -> None:
+    def _take(self, number: int, mask: int, name: bytes, changes: Changes) -> None:
         if mask & _OVERFLOW:
-            held.lost = True
+            changes.lost = True
             return
         if mask & _IGNORED:
             self._paths.pop(number, None)
@@ -103,11 +103,11 @@ class Watch:
             return
         if mask & (_MOVE_SELF | _DELETE_SELF):
             # Of what was moved away the old path is known no more; whatever lies there now is looked at.
-            held.lost = held.lost or not folder
+            changes.lost = changes.lost or not folder
             return
-        held.folders.add(folder)
+        changes.folders.add(folder)
         if mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO):
-            held.trees.add(folder + name + b"/")
+            changes.trees.add(folder + name + b"/")
             self._add_tree(folder + name + b"/")
         if mask & _IS_FOLDER and mask & _MOVED_FROM:
             self._forget(folder + name + b"/")

@@ -25,58 +25,25 @@ _PACKAGES = (
     *("iproute2", "procps", "ca-certificates", "openssh-server", "sudo", "python3", "python3-apt"),
     *("e2fsprogs", "dosfstools", "fdisk", "grub-pc-bin", "grub-efi-amd64-bin", "grub2-common"),
 )
-_NETWORK = """\
-[Match]
-Type=ether
-Name=e*
-[Network]
-DHCP=ipv4
-[DHCPv4]
-ClientIdentifier=mac
-"""
-_KEYS = """\
-# A host that comes from the image has no keys yet.
-[Service]
-ExecStartPre=
-ExecStartPre=/usr/bin/ssh-keygen -A
-ExecStartPre=/usr/sbin/sshd -t
-"""
-_INSTALL = """\
-[Unit]
-Description=Write this system to the disk
-ConditionKernelCommandLine=podwright.disk
-After=network-online.target
-Wants=network-online.target
-[Service]
-Type=oneshot
-ExecStart=/bin/bash /usr/lib/podwright/install.sh
-StandardOutput=journal+console
-StandardError=journal+console
-[Install]
-WantedBy=multi-user.target
-"""
-
-
-def _script(name: str) -> str:
-    return (files("podwright.bringup.plan") / "boot_image" / name).read_text()
 
 
 def recipe_files() -> list[HostFile]:
     """Return the files that the server makes the image from: a script, and below `root` what goes into the system."""
-    scripts = {
+    parts = {
         "build.sh": "build.sh",
         "root/etc/initramfs-tools/hooks/podwright": "initrd.sh",
         "root/etc/initramfs-tools/scripts/podwright": "boot.sh",
         "root/usr/lib/podwright/install.sh": "install.sh",
+        "root/etc/initramfs-tools/conf.d/podwright": "initramfs.conf",
+        "root/etc/systemd/network/80-podwright.network": "podwright.network",
+        "root/etc/systemd/system/ssh.service.d/podwright.conf": "ssh.conf",
+        "root/etc/systemd/system/podwright-install.service": "podwright-install.service",
     }
-    texts = {
-        "root/etc/initramfs-tools/conf.d/podwright": "BUSYBOX=y\n",
-        "root/etc/systemd/network/80-podwright.network": _NETWORK,
-        "root/etc/systemd/system/ssh.service.d/podwright.conf": _KEYS,
-        "root/etc/systemd/system/podwright-install.service": _INSTALL,
-    }
-    programs = [HostFile(f"{FOLDER}/{path}", _script(name), "0755") for path, name in scripts.items()]
-    return [*programs, *(HostFile(f"{FOLDER}/{path}", text) for path, text in texts.items())]
+    folder = files("podwright.bringup.plan") / "boot_image"
+    return [
+        HostFile(f"{FOLDER}/{path}", (folder / name).read_text(), "0755" if name.endswith(".sh") else "0644")
+        for path, name in parts.items()
+    ]
 
 
 def image_packages(site: Site) -> list[str]:

@@ -1,22 +1,23 @@
-"""What a cluster gets beside Kubernetes itself, as objects of our own making.
+"""What a cluster gets beside Kubernetes itself: the manifests beside this file.
 
-Every image comes from the pod's registry where it has one, under the name and version that stand here: those of whoever
-publishes it, so that an archive whose `bringup.images` names it has it under the same name.
+Every image comes from the pod's registry where it has one, under the name and version that stand there: those of its
+publisher, so that an archive whose `bringup.images` names it has it under the same name.
 """
 
 from __future__ import annotations
 
-import json
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from podwright.bringup.plan.kubernetes.operators import LABELS, image_of, jobset, mpi_operator
+from podwright.clients.kubernetes.manifest import read_manifest
 
 if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
     from podwright.spec.hardware import Nic
 
 Object = dict[str, Any]
-MELLANOX = "15b3"
+_FOLDER = files("podwright.bringup.plan.kubernetes")
 
 
 def with_gpus(site: Site) -> bool:
@@ -36,53 +37,35 @@ def _nics(site: Site) -> list[Nic]:
     return nics
 
 
+@cache
+def definitions() -> str:
+    """Return the kinds of the operators that runs over several nodes need, a line for each.
+
+    They come from the same releases as the operators, without the words that explain each field.
+    """
+    folder = _FOLDER / "definitions"
+    kinds = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
+    return "".join(file.read_text("utf-8") for file in kinds)
+
+
 def objects(site: Site) -> list[Object]:
-    """Return the objects of our own making that need no chart."""
+    """Return the objects that need no chart."""
     # Where the GPU Operator brings the container toolkit, it brings this too.
     own_toolkit = site.pod.bringup.nvidia is not None and with_gpus(site)
-    things = [_runtime_class()] if own_toolkit else []
-    things += [*mpi_operator(site), *jobset(site)]
+    names = ["nvidia-runtime-class"] if own_toolkit else []
+    names += ["mpi-operator", "jobset"]
     if with_rdma(site):
-        things += rdma_plugin(site)
+        names.append("rdma-shared-device-plugin")
+    things: list[Object] = []
+    for name in names:
+        things += manifest(name, f"{site.registry}/" if site.has("registry") else "")
     return things
 
 
-def _runtime_class() -> Object:
-    metadata = {"name": "nvidia", "labels": LABELS}
-    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": metadata, "handler": "nvidia"}
-
-
-def rdma_plugin(site: Site) -> list[Object]:
-    """Return the plugin that shares the InfiniBand cards of a node among its containers."""
-    name, place = "rdma-shared-device-plugin", "kube-system"
-    entry = {"resourceName": "rdma_shared", "rdmaHcaMax": 64, "selectors": {"vendors": [MELLANOX]}}
-    config = json.dumps({"periodicUpdateInterval": 300, "configList": [entry]}, indent=1)
-    here = {"name": name, "namespace": place, "labels": {**LABELS, "app": name}}
-    folders = {"device-plugin": "/var/lib/kubelet/device-plugins", "devices": "/dev"}
-    container = {
-        "name": name,
-        "image": image_of(site, "mellanox/k8s-rdma-shared-dev-plugin:1.5.3"),
-        "securityContext": {"privileged": True},
-        "volumeMounts": [
-            *({"name": folder, "mountPath": path} for folder, path in folders.items()),
-            {"name": "config", "mountPath": "/k8s-rdma-shared-dev-plugin"},
-        ],
-    }
-    volumes: list[Object] = [{"name": folder, "hostPath": {"path": path}} for folder, path in folders.items()]
-    volumes.append(
-        {"name": "config", "configMap": {"name": name, "items": [{"key": "config.json", "path": "config.json"}]}}
-    )
-    app = {"app": name}
-    spec = {
-        "hostNetwork": True,
-        "priorityClassName": "system-node-critical",
-        "containers": [container],
-        "volumes": volumes,
-    }
-    plugin = {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": here,
-        "spec": {"selector": {"matchLabels": app}, "template": {"metadata": {"labels": app}, "spec": spec}},
-    }
-    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": here, "data": {"config.json": config}}, plugin]
+def manifest(name: str, registry: str = "") -> list[Object]:
+    """Return the objects of a manifest, with the registry before the names of its images."""
+    things = read_manifest(_FOLDER / "manifests" / f"{name}.yaml")
+    for thing in things:
+        for container in thing.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
+            container["image"] = registry + container["image"]
+    return things

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podwright.bringup.plan.template import text_of
+
 if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
 
 CERTIFICATES = "/etc/containerd/certs.d"
 _HEAD = "# Written by `podwright pod up`.\n"
-# As containerd 1.6 and 1.7 read it, which Debian 12 and 13 have.
-_CONFIG = """\
-version = 2
-[plugins."io.containerd.grpc.v1.cri"]
-{sandbox}  [plugins."io.containerd.grpc.v1.cri".registry]
-    config_path = "{certificates}"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-      SystemdCgroup = true
-"""
-_NVIDIA = """\
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia]
-    runtime_type = "io.containerd.runc.v2"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]
-      BinaryName = "/usr/bin/nvidia-container-runtime"
-      SystemdCgroup = true
-"""
 PAUSE = "pause:3.10.1"
 
 
 def config_text(site: Site, with_gpus: bool) -> str:
-    """Return config.toml; a node with GPUs also knows NVIDIA's runtime."""
+    """Return config.toml as containerd 1.6 and 1.7 of Debian 12 and 13 read it; with GPUs it knows NVIDIA's runtime."""
     # Without a registry of the pod's it is containerd's own choice.
     sandbox = f'  sandbox_image = "{site.registry}/{PAUSE}"\n' if site.has("registry") else ""
-    text = _HEAD + _CONFIG.format(sandbox=sandbox, certificates=CERTIFICATES)
-    return text + _NVIDIA if with_gpus else text
+    text = _HEAD + text_of("containerd.toml", sandbox=sandbox, certificates=CERTIFICATES)
+    return text + text_of("containerd-nvidia.toml") if with_gpus else text
 
 
 def registry_text(site: Site) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.plan.kubernetes import login
+from podwright.bringup.plan.template import text_of
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.spec.problems import refuse
 
@@ -140,27 +141,7 @@ def _kubelet(site: Site) -> Object:
 def balancer_text(site: Site) -> str:
     """Return haproxy's configuration on every node: the next management host answers when one does not."""
     servers = [
-        f"    server {host} {site.addresses[host]}:{API_PORT} check check-ssl verify none"
+        f"    server {host} {site.addresses[host]}:{API_PORT} check check-ssl verify none\n"
         for host in management_hosts(site)
     ]
-    return "\n".join(
-        [
-            "# Written by `podwright pod up`.",
-            "global",
-            "    maxconn 4096",
-            "defaults",
-            "    mode tcp",
-            "    timeout connect 5s",
-            "    timeout client 4h",
-            "    timeout server 4h",
-            "frontend kubernetes",
-            f"    bind 127.0.0.1:{BALANCER_PORT}",
-            "    default_backend management",
-            "backend management",
-            "    option httpchk GET /readyz",
-            "    http-check expect status 200",
-            "    default-server inter 5s fall 2 rise 2",
-            *servers,
-            "",
-        ]
-    )
+    return text_of("haproxy.cfg", port=BALANCER_PORT, servers="".join(servers))

@@ -8,23 +8,11 @@ from podwright.bringup.plan.host import HostAccount, HostFile, HostFolder, Step
 from podwright.bringup.plan.kubernetes.kubeadm import balancer_name
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.slurm import lines_text
+from podwright.bringup.plan.template import text_of
 from podwright.spec.provisioning import AptSource
 
 _HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
-_SSHD = """\
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-# Many runs and one configuration of many hosts at once come through one login node.
-MaxStartups 100:30:200
-MaxSessions 100
-"""
 # A dash: a kernel that does not have the key, or a container that may not set it, is no fault.
-_SYSCTL = """\
--net.core.somaxconn = 65535
--net.ipv4.ip_local_port_range = 32768 60999
--net.ipv4.tcp_max_syn_backlog = 65535
--vm.zone_reclaim_mode = 0
-"""
 
 
 def sources(site: Site, host: str) -> Step | None:
@@ -82,11 +70,11 @@ def base(site: Site, host: str) -> Step:
         HostFile("/etc/hostname", f"{host}\n"),
         HostFile(
             "/etc/ssh/sshd_config.d/50-podwright.conf",
-            _HEAD + _SSHD,
+            _HEAD + text_of("sshd.conf"),
             check="/usr/sbin/sshd -t -f %s",
             restarts=("ssh",),
         ),
-        HostFile("/etc/sysctl.d/90-podwright.conf", _HEAD + _SYSCTL, restarts=("systemd-sysctl",)),
+        HostFile("/etc/sysctl.d/90-podwright.conf", _HEAD + text_of("sysctl.conf"), restarts=("systemd-sysctl",)),
     ]
     folders = []
     for account in accounts:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.kubernetes import kubeadm
+from podwright.bringup.plan.kubernetes.addons import definitions
 from podwright.bringup.plan.kubernetes.addons import objects as addon_objects
 from podwright.bringup.plan.kubernetes.charts import HelmChart, charts
 from podwright.bringup.plan.kubernetes.containerd import CERTIFICATES, config_text, registry_text
-from podwright.bringup.plan.kubernetes.operators import definitions
 from podwright.bringup.plan.site import Site
 from podwright.clients.kubernetes.manifest import yaml_text
 
@@ -129,7 +129,7 @@ def addons(site: Site, host: str) -> Step | None:
         return None
     kinds = HostFile(f"{_FOLDER}/definitions.json", definitions())
     objects = HostFile(f"{_FOLDER}/addons.yaml", yaml_text(addon_objects(site)))
-    values = [HostFile(f"{_FOLDER}/charts/{chart.name}.yaml", chart_text(site, chart)) for chart in charts(site)]
+    values = [HostFile(f"{_FOLDER}/charts/{chart.name}.yaml", chart_text(chart)) for chart in charts(site)]
     given = f"--server-side --force-conflicts -f {kinds.path} -f {objects.path}"
     applied = HostCommand(
         "the cluster's add-ons",
@@ -140,11 +140,11 @@ def addons(site: Site, host: str) -> Step | None:
     return Step(folders=(HostFolder(f"{_FOLDER}/charts"),), files=(kinds, objects, *values), commands=(applied,))
 
 
-def chart_text(site: Site, chart: HelmChart) -> str:
+def chart_text(chart: HelmChart) -> str:
     """Return the values of a chart, with the command that takes them."""
     install = f"helm upgrade --install {chart.name} {chart.name} --version {chart.version}"
     head = f"# {install} --namespace {chart.namespace} --create-namespace --values {chart.name}.yaml\n"
-    return head + yaml_text([chart.values(site)])
+    return head + yaml_text([chart.values])
 
 
 def _has(site: Site, host: str) -> bool:

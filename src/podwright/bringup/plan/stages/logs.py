@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import text_of, unit_of
 
 PORT, _INSIDE_PORT = 19532, 19531
 _HEAD = "# Written by `podwright pod up`.\n"
@@ -12,7 +13,7 @@ _FOLDER = "/etc/systemd/podwright-logs"
 _SERVER, _SOCKET = "systemd-journal-remote", "systemd-journal-remote.socket"
 _TUNNEL = "podwright-logs"
 _SENDER = "systemd-journal-upload"
-# The sender's account is made anew whenever it starts; the group whose logs it reads is what it always has.
+# The sender's account is made again whenever it starts; the group whose logs it reads is what it always has.
 _READERS = "systemd-journal"
 # It gives up where the server is away; who restarts it must not give up, too.
 _PATIENT = f"{_HEAD}[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=on-failure\nRestartSec=10\n"
@@ -21,23 +22,6 @@ _TAKES = f"""\
 {_HEAD}[Service]
 ExecStart=
 ExecStart=/lib/systemd/systemd-journal-remote --listen-http=-3 --output=/var/log/journal/remote/
-"""
-_TUNNEL_UNIT = f"""\
-{_HEAD}[Unit]
-Description=TLS before the journals of all hosts
-After=network-online.target
-Wants=network-online.target
-
-[Service]
-User={_SERVER}
-ExecStart=/usr/bin/stunnel4 {_FOLDER}/tunnel.conf
-Restart=on-failure
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-
-[Install]
-WantedBy=multi-user.target
 """
 
 
@@ -56,7 +40,7 @@ def server(site: Site, host: str) -> Step | None:
         files=(
             *_certificates("logs", _SERVER, _TUNNEL),
             HostFile(f"{_FOLDER}/tunnel.conf", _tunnel_text(site.addresses[host]), restarts=tunnel),
-            HostFile(f"/etc/systemd/system/{_TUNNEL}.service", _TUNNEL_UNIT, restarts=tunnel),
+            unit_of(_TUNNEL, folder=_FOLDER),
             HostFile(f"{places[0]}/podwright.conf", _LISTENS, restarts=(_SOCKET,)),
             HostFile(f"{places[1]}/podwright.conf", _TAKES, restarts=(_SOCKET,)),
         ),
@@ -65,19 +49,7 @@ def server(site: Site, host: str) -> Step | None:
 
 
 def _tunnel_text(address: str) -> str:
-    return f"""\
-{_HEAD}foreground = yes
-syslog = no
-pid =
-[logs]
-accept = {address}:{PORT}
-connect = 127.0.0.1:{_INSIDE_PORT}
-cert = {_FOLDER}/logs.crt
-key = {_FOLDER}/logs.key
-CAfile = {_FOLDER}/ca.crt
-verifyChain = yes
-requireCert = yes
-"""
+    return text_of("logs-tunnel.conf", address=address, port=PORT, inside=_INSIDE_PORT, folder=_FOLDER)
 
 
 def sender(site: Site, host: str) -> Step | None:

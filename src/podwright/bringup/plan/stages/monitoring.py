@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import unit_of
 
 NODE_PORT, SLURM_PORT = 9100, 9341
 _HEAD = "# Written by `podwright pod up`.\n"
@@ -38,7 +39,7 @@ def exporters(site: Site, host: str) -> Step | None:
     address = site.addresses[host]
     step = Step(
         packages=(node,),
-        files=(HostFile(f"/etc/default/{node}", f'{_HEAD}ARGS="{_LISTEN}={address}:{NODE_PORT}"\n', restarts=(node,)),),
+        files=(_defaults(node, f"{_LISTEN}={address}:{NODE_PORT}"),),
         services=(node,),
     )
     if site.scheduler is None or not site.is_on("controller", host):
@@ -46,7 +47,7 @@ def exporters(site: Site, host: str) -> Step | None:
     program = (files("podwright.telemetry") / "slurm_exporter.py").read_text()
     own = (
         HostFile(_PROGRAM, program, "0755", restarts=(_SLURM_EXPORTER,)),
-        HostFile(f"/etc/systemd/system/{_SLURM_EXPORTER}.service", unit(address), restarts=(_SLURM_EXPORTER,)),
+        unit_of(_SLURM_EXPORTER, program=_PROGRAM, address=address, port=SLURM_PORT),
     )
     return Step(
         packages=(*step.packages, "python3"),
@@ -54,26 +55,6 @@ def exporters(site: Site, host: str) -> Step | None:
         files=(*step.files, *own),
         services=(*step.services, _SLURM_EXPORTER),
     )
-
-
-def unit(address: str) -> str:
-    """Return the service of the Slurm exporter."""
-    return f"""\
-{_HEAD}[Unit]
-Description=Slurm's nodes and jobs for Prometheus
-After=network-online.target munge.service
-
-[Service]
-User=slurm
-ExecStart=/usr/bin/python3 {_PROGRAM} {address} {SLURM_PORT}
-Restart=on-failure
-NoNewPrivileges=yes
-ProtectSystem=strict
-ProtectHome=yes
-
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 def server(site: Site, host: str) -> Step | None:
@@ -85,26 +66,18 @@ def server(site: Site, host: str) -> Step | None:
     return Step(
         packages=(prometheus, alertmanager),
         files=(
-            HostFile(
-                f"{_FOLDER}/podwright-rules.yml", rules(), check="promtool check rules %s", restarts=(prometheus,)
-            ),
-            HostFile(
-                f"{_FOLDER}/prometheus.yml",
-                prometheus_config(site),
-                check="promtool check config %s",
-                restarts=(prometheus,),
-            ),
-            HostFile(
-                f"{_FOLDER}/alertmanager.yml",
-                _ALERTMANAGER,
-                check="amtool check-config %s",
-                restarts=(alertmanager,),
-            ),
+            _config("podwright-rules.yml", rules(), "promtool check rules %s", prometheus),
+            _config("prometheus.yml", prometheus_config(site), "promtool check config %s", prometheus),
+            _config("alertmanager.yml", _ALERTMANAGER, "amtool check-config %s", alertmanager),
             _defaults(prometheus, f"{_LISTEN}=127.0.0.1:9090 {kept}"),
             _defaults(alertmanager, f"{_LISTEN}=127.0.0.1:9093 --cluster.listen-address="),
         ),
         services=(prometheus, alertmanager),
     )
+
+
+def _config(name: str, text: str, check: str, service: str) -> HostFile:
+    return HostFile(f"{_FOLDER}/{name}", text, check=check, restarts=(service,))
 
 
 def _defaults(service: str, arguments: str) -> HostFile:

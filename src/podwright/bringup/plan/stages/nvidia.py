@@ -9,6 +9,7 @@ import json
 
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import unit_of
 from podwright.spec.provisioning import NvidiaSettings
 
 _HEAD = "# Written by `podwright pod up`.\n"
@@ -21,33 +22,6 @@ options nvidia NVreg_ModifyDeviceFiles=1 NVreg_DeviceFileMode=0666
 """
 _CDI, _MIG = "podwright-cdi", "podwright-mig"
 _LAYOUT = "/etc/nvidia-mig-manager/podwright.yaml"
-_CDI_UNIT = f"""\
-{_HEAD}[Unit]
-Description=Which devices and files each GPU is, for containers
-After=nvidia-persistenced.service {_MIG}.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/usr/bin/nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml
-
-[Install]
-WantedBy=multi-user.target
-"""
-_MIG_UNIT = f"""\
-{_HEAD}[Unit]
-Description=GPUs cut into parts
-After=nvidia-persistenced.service
-Before=slurmd.service kubelet.service nvidia-dcgm.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/usr/bin/nvidia-mig-parted apply --config-file {_LAYOUT} --selected-config podwright
-
-[Install]
-WantedBy=multi-user.target
-"""
 # The policy of containers has a switch for GPUs, whose device files it knows by the name of the X server's. A host on
 # which SELinux is not in force, or that has none, is as it should be.
 _SWITCH = "container_use_xserver_devices"
@@ -95,9 +69,9 @@ def tools(site: Site, host: str) -> Step | None:
         packages.append("nvidia-mig-manager")
         folders.append(HostFolder("/etc/nvidia-mig-manager"))
         files.append(HostFile(_LAYOUT, mig_text(settings), restarts=(_MIG,)))
-        files.append(HostFile(f"/etc/systemd/system/{_MIG}.service", _MIG_UNIT, restarts=(_MIG,)))
+        files.append(unit_of(_MIG, layout=_LAYOUT))
         services.append(_MIG)
-    files.append(HostFile(f"/etc/systemd/system/{_CDI}.service", _CDI_UNIT, restarts=(_CDI,)))
+    files.append(unit_of(_CDI))
     return Step(
         tuple(packages),
         folders=tuple(folders),

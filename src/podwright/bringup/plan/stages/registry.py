@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.site import REGISTRY_PORT, Site
+from podwright.bringup.plan.template import text_of
 
 USER = "podwright"
 _FOLDER = "/etc/docker/registry"
 _PASSWORDS = f"{_FOLDER}/htpasswd"
 _OWNER = "docker-registry"
-# Both take the password from standard input. The registry reads the file anew whenever it has changed.
+# Both take the password from standard input. The registry reads the file again whenever it has changed.
 _PASSWORD = HostCommand(
     "the registry's password",
     check=("/bin/sh", "-c", f"htpasswd -vi {_PASSWORDS} {USER} 2>&1"),
@@ -41,7 +42,7 @@ def registry(site: Site, host: str) -> Step | None:
         folders=folders,
         files=(
             *files,
-            _file("config.yml", text=config(site.addresses[host])),
+            _file("config.yml", text=text_of("registry.yml", address=site.addresses[host], port=REGISTRY_PORT)),
             _file("tls/registry.crt", secret="registry_certificate"),
             _file("tls/registry.key", secret="registry_key"),
         ),
@@ -51,24 +52,3 @@ def registry(site: Site, host: str) -> Step | None:
 
 def _file(name: str, text: str = "", secret: str = "") -> HostFile:
     return HostFile(f"{_FOLDER}/{name}", text, "0640", group=_OWNER, secret=secret, restarts=(_OWNER,))
-
-
-def config(address: str) -> str:
-    """Return the registry's configuration."""
-    return f"""\
-# Written by `podwright pod up`.
-version: 0.1
-log: {{level: info}}
-storage:
-  filesystem: {{rootdirectory: /var/lib/docker-registry}}
-  delete: {{enabled: true}}
-http:
-  addr: "{address}:{REGISTRY_PORT}"
-  tls:
-    certificate: {_FOLDER}/tls/registry.crt
-    key: {_FOLDER}/tls/registry.key
-auth:
-  htpasswd:
-    realm: podwright
-    path: {_PASSWORDS}
-"""

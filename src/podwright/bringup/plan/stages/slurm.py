@@ -9,6 +9,7 @@ from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.job_hooks import Hooks
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.slurm import SlurmSite, render
+from podwright.bringup.plan.template import text_of
 from podwright.spec.problems import refuse
 
 FOLDER = "/etc/slurm"
@@ -21,21 +22,7 @@ _PIDS = HostFolder("/run/slurm", owner=_OWNER, group=_OWNER)
 # /run is empty after a boot.
 _PIDS_KEPT = HostFile("/etc/tmpfiles.d/podwright-slurm.conf", "d /run/slurm 0755 slurm slurm -\n")
 _EXECUTABLE = frozenset({"prolog.sh", "epilog.sh", "health.sh"})
-_MARIADB = """\
-# Written by `podwright pod up`, for Slurm's accounting.
-[mariadbd]
-bind-address = 127.0.0.1
-innodb_buffer_pool_size = 256M
-innodb_lock_wait_timeout = 900
-"""
 # RDMA pins memory, and a job has the limits of the daemon that starts it.
-_LIMITS = """\
-# Written by `podwright pod up`.
-[Service]
-LimitMEMLOCK=infinity
-LimitNOFILE=1048576
-LimitSTACK=infinity
-"""
 
 
 def database(site: Site, host: str) -> Step | None:
@@ -56,7 +43,7 @@ def database(site: Site, host: str) -> Step | None:
     )
     return Step(
         packages=("mariadb-server",),
-        files=(HostFile("/etc/mysql/mariadb.conf.d/90-podwright.cnf", _MARIADB, restarts=("mariadb",)),),
+        files=(HostFile("/etc/mysql/mariadb.conf.d/90-podwright.cnf", text_of("mariadb.cnf"), restarts=("mariadb",)),),
         services=("mariadb",),
         commands=(grants,),
     )
@@ -125,28 +112,13 @@ def state_folder(site: Site) -> str:
     return f"{shared[0]}/.slurm-{site.name}"
 
 
-def enroot_text() -> str:
-    """Return how Enroot keeps images: of each user their own, on the node's own disk."""
-    rows = {
-        "ENROOT_RUNTIME_PATH": "/run/enroot/user-$(id -u)",
-        "ENROOT_CACHE_PATH": "/var/cache/enroot/user-$(id -u)",
-        "ENROOT_DATA_PATH": "/var/lib/enroot/user-$(id -u)",
-        "ENROOT_TEMP_PATH": "/tmp",
-        "ENROOT_SQUASH_OPTIONS": "-noI -noD -noF -noX -no-duplicates",
-        "ENROOT_MOUNT_HOME": "no",
-        "ENROOT_RESTRICT_DEV": "yes",
-        "ENROOT_ROOTFS_WRITABLE": "yes",
-    }
-    return "# Written by `podwright pod up`.\n" + "".join(f"{name} {value}\n" for name, value in rows.items())
-
-
 def _enroot(site: Site) -> tuple[tuple[HostFolder, ...], tuple[HostFile, ...]]:
     """Return Enroot's files where the scheduler starts containers with Pyxis, which must be built for its Slurm."""
     if site.scheduler is None or site.scheduler.container != "pyxis":
         return (), ()
     folders = tuple(HostFolder(f"/var/{place}/enroot", "1777") for place in ("cache", "lib"))
     kept = HostFile("/etc/tmpfiles.d/podwright-enroot.conf", "d /run/enroot 1777 root root -\n")
-    return folders, (HostFile("/etc/enroot/enroot.conf", enroot_text()), kept)
+    return folders, (HostFile("/etc/enroot/enroot.conf", text_of("enroot.conf")), kept)
 
 
 def nodes(site: Site, host: str) -> Step | None:
@@ -169,7 +141,9 @@ def nodes(site: Site, host: str) -> Step | None:
     ]
     enroot_folders, enroot_files = _enroot(site)
     packages = ("munge", "slurmd", *_CLIENT, *(("enroot",) if enroot_files else ()))
-    limits = HostFile("/etc/systemd/system/slurmd.service.d/podwright.conf", _LIMITS, restarts=("slurmd",))
+    limits = HostFile(
+        "/etc/systemd/system/slurmd.service.d/podwright.conf", text_of("slurmd.conf"), restarts=("slurmd",)
+    )
     return Step(
         packages=packages,
         folders=(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.slurm import lines_text
+from podwright.bringup.plan.template import text_of
 from podwright.spec import Storage
 from podwright.spec.provisioning import Export
 
@@ -83,20 +84,5 @@ def unit_name(mount: str) -> str:
 
 def mount_unit(storage: Storage) -> str:
     """Return a mount that comes with the network and is waited for by what needs it."""
-    return f"""\
-{_HEAD}
-[Unit]
-Description=The storage {storage.name}
-After=network-online.target
-Wants=network-online.target
-Before=slurmd.service kubelet.service
-
-[Mount]
-What={storage.server}
-Where={storage.mount}
-Type={storage.kind}
-Options={_CLIENTS[storage.kind].options}
-
-[Install]
-WantedBy=remote-fs.target multi-user.target
-"""
+    fields = storage.model_dump(include={"name", "server", "mount", "kind"})
+    return text_of("storage.mount", **fields, options=_CLIENTS[storage.kind].options)

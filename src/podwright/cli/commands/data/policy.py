@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.commands.data.scan import DatasetName, complete_name, open_store
+from podwright.cli.commands.data.options import DatasetName, complete_name, open_catalog
 from podwright.cli.options import AsJson, Yes
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data.catalog.store import Store
-    from podwright.data.policies.agents import Start
-    from podwright.data.policies.policies import Policy
-    from podwright.data.policies.runs import PolicyReport
+    from podwright.data import Policies, PolicyReport
 
 _VERBS = ("add", "ls", "run", "pause", "resume", "undo", "rm")
 _MAX_NAMED = 20
@@ -59,17 +57,34 @@ def data_policy_command(
     as_json: AsJson = False,
 ) -> int:
     """Add a policy, or list, run, pause, resume, undo or forget one."""
-    store = open_store()
+    policies = open_catalog().policies
     if _is_for_all(verb, name, due):
-        return _run_due(store, as_json) if verb == "run" else _list(store, as_json)
+        return _run_due(policies, as_json) if verb == "run" else _print_all(policies.reports(), as_json)
     assert name is not None
     if verb == "add":
-        values = {"dataset": dataset, "where": where, "action": do, "tag": tag, "target": target, "batch": batch}
-        agent = {"program": tuple(shlex.split(program)), "workload": _absolute(workload)}
-        return _added(store, {"name": name, **values, **agent, "to": _absolute(to)}, every, as_json)
+        from podwright.data import Policy
+        from podwright.spec.quantity import duration_s
+
+        policy = Policy(name, dataset, where, do, _absolute(to), tag, tuple(shlex.split(program)), _absolute(workload))
+        every_s = duration_s(every) if every else None
+        return _print(policies.add(replace(policy, target=target, every_s=every_s, batch=batch)), as_json)
     if verb == "run":
-        return _run(store, name, dry_run, yes, as_json)
-    return _changed(store, verb, name, as_json)
+        return _print_dry(policies, name, as_json) if dry_run else _run(policies, name, yes, as_json)
+    return _changed(policies, verb, name, as_json)
+
+
+def _changed(policies: Policies, verb: str, name: str, as_json: bool) -> int:
+    if verb == "rm":
+        removed = policies.remove(name)
+        if as_json:
+            output.print_json(removed.as_json())
+        return 0
+    changes = {"pause": policies.pause, "resume": policies.resume, "undo": policies.undo}
+    return _print(changes[verb](name), as_json)
+
+
+def _run_due(policies: Policies, as_json: bool) -> int:
+    return max((_print(report, as_json) for report in policies.run_due()), default=0)
 
 
 def _is_for_all(verb: str, name: str | None, due: bool) -> bool:
@@ -89,31 +104,7 @@ def _absolute(path: Path | None) -> str:
     return str(path.absolute()) if path else ""
 
 
-def _added(store: Store, values: dict[str, Any], every: str | None, as_json: bool) -> int:
-    from podwright.data.policies.policies import Policy
-    from podwright.data.policies.runs import add_policy
-    from podwright.spec.quantity import duration_s
-
-    policy = Policy(**values, every_s=duration_s(every) if every else None)
-    return _print(add_policy(store, policy), as_json)
-
-
-def _changed(store: Store, verb: str, name: str, as_json: bool) -> int:
-    from podwright.data.policies import policies, runs
-
-    if verb == "rm":
-        policies.remove(store, name)
-        if as_json:
-            output.print_json({"name": name, "state": "removed"})
-        return 0
-    changes = {"pause": runs.pause, "resume": runs.resume, "undo": runs.undo}
-    return _print(changes[verb](store, name), as_json)
-
-
-def _list(store: Store, as_json: bool) -> int:
-    from podwright.data.policies import policies, runs
-
-    reports = [runs.report(store, name) for name in policies.names(store)]
+def _print_all(reports: Sequence[PolicyReport], as_json: bool) -> int:
     if as_json:
         output.print_json([report.as_json() for report in reports])
         return 0
@@ -127,58 +118,30 @@ def _list(store: Store, as_json: bool) -> int:
     return 0
 
 
-def _run_due(store: Store, as_json: bool) -> int:
-    from podwright.data.policies import policies
-
-    codes = [_run(store, name, False, False, as_json, due=True) for name in policies.due(store)]
-    return max(codes, default=0)
-
-
-def _run(store: Store, name: str, dry: bool, yes: bool, as_json: bool, due: bool = False) -> int:
-    from podwright.data.policies import policies, runs
-    from podwright.data.policies.actions import ACTIONS
-
-    if dry:
-        return _print_dry(store, name, as_json)
-    policy = policies.find(store, name).load()
-    approved = False
-    if ACTIONS[policy.action].review and policy.state == "review" and not due:
-        approved = _is_approved(store, name, yes)
-        if not approved:
+def _run(policies: Policies, name: str, yes: bool, as_json: bool) -> int:
+    review = policies.review(name)
+    if review:
+        doomed = f"{figures.count(len(review), 'file')}, {figures.size(sum(entry.size for entry in review))}"
+        if not _is_approved(doomed, yes):
             return 1
-    return _print(runs.run_policy(store, name, _starter(policy), approved), as_json)
+    return _print(policies.run(name, approved=bool(review)), as_json)
 
 
-def _is_approved(store: Store, name: str, yes: bool) -> bool:
-    from podwright.data.policies import policies
+def _is_approved(doomed: str, yes: bool) -> bool:
     from podwright.spec.problems import refuse
 
-    shown = policies.find(store, name).reviewed()
-    what = f"{figures.count(len(shown), 'file')}, {figures.size(sum(entry.size for entry in shown))}"
     if not yes and not sys.stdin.isatty():
         hint = "say --yes where nobody can be asked; --dry-run shows them"
-        raise refuse(f"{what} would be deleted", hint=hint, field="--yes")
-    return output.confirm(f"Delete {what}?", yes)
+        raise refuse(f"{doomed} would be deleted", hint=hint, field="--yes")
+    return output.confirm(f"Delete {doomed}?", yes)
 
 
-def _starter(policy: Policy) -> Start | None:
-    """Return what starts the runs of an agent; `data` lies beneath `launch` and is handed it."""
-    if not policy.workload:
-        return None
-    from podwright.launch import Session, start
-
-    session = Session.open()
-    return lambda workload, target: start(session, workload, target)
-
-
-def _print_dry(store: Store, name: str, as_json: bool) -> int:
-    from podwright.data.policies import runs
-
-    files = runs.dry_run(store, name)
+def _print_dry(policies: Policies, name: str, as_json: bool) -> int:
+    dry_run = policies.dry_run(name)
     if as_json:
-        document: dict[str, Any] = runs.report(store, name).as_json()
-        output.print_json({**document, "matched": len(files), "files": [match.as_json() for match in files]})
+        output.print_json(dry_run.as_json())
         return 0
+    files = dry_run.files
     for match in files[:_MAX_NAMED]:
         print(output.one_line(match.path))
     if len(files) > _MAX_NAMED:
@@ -196,15 +159,13 @@ def _print(report: PolicyReport, as_json: bool) -> int:
 
 
 def _page(report: PolicyReport) -> Iterator[str]:
-    from podwright.data.tree.paths import shown
-
     policy = report.policy
-    held = f"{policy.action}, {policy.where or 'all files'}"
-    yield from output.aligned(policy.state, f"{policy.name}: {held}", sys.stdout)
+    rule = f"{policy.action}, {policy.where or 'all files'}"
+    yield from output.aligned(policy.state, f"{policy.name}: {rule}", sys.stdout)
     counts = f"{figures.count(policy.matched, 'file')} matched, {report.done} done, {len(report.failed)} failed"
     yield from output.aligned("files", counts, sys.stdout)
     for entry in report.failed[:_MAX_NAMED]:
-        yield from output.aligned("failed", f"{output.one_line(shown(entry.path))}: {entry.why}", sys.stdout)
+        yield from output.aligned("failed", f"{output.one_line(entry.shown)}: {entry.why}", sys.stdout)
     if report.review:
         yield from output.aligned("review", str(report.review), sys.stdout)
         yield from output.aligned("next", f"podwright data policy run {policy.name} --yes", sys.stdout)
@@ -218,10 +179,9 @@ def data_watch_command(
     as_json: AsJson = False,
 ) -> None:
     """Scan what changes as it changes, until interrupted."""
-    from podwright.data.catalog.watching import watch_dataset
     from podwright.spec.quantity import duration_s
 
-    for scanned in watch_dataset(open_store(), dataset, duration_s(settle)):
+    for scanned in open_catalog().watch(dataset, duration_s(settle)):
         if as_json:
             output.print_json(scanned.as_json())
         else:

@@ -5,20 +5,26 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podwright.cli.commands.data.catalogs import Catalog, WithdrawFrom, catalog_of, opened_for_reading
-from podwright.cli.commands.data.scan import DatasetName, complete_name, open_store, path_text
+from podwright.cli.commands.data.options import (
+    AskThere,
+    DatasetName,
+    Print0,
+    WithdrawFrom,
+    complete_name,
+    open_catalog,
+    path_text,
+    print_paths,
+)
 from podwright.cli.options import AsJson, Yes, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data.catalog.store import Store
-    from podwright.data.selecting.selections import Selection
+    from podwright.data import CatalogListing, DatasetColumns, Selection
 
 _MAX_VALUES = 8
 _TEXT_WIDTH = 80 - output.WORD_WIDTH
@@ -58,14 +64,13 @@ def data_select_command(
     classes: Classes = None,
     uncertainty: Uncertainty = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Decides what chance decides.")] = 0,
-    catalog: Catalog = None,
+    catalog: AskThere = None,
     as_json: AsJson = False,
 ) -> None:
     """Choose samples of a dataset and freeze them under a name."""
-    store = open_store()
-    from podwright.data.selecting.select import Choice, make_selection
+    from podwright.data import Choice
 
-    wanted = Choice(
+    choice = Choice(
         name=name,
         where=where,
         size=size,
@@ -73,26 +78,15 @@ def data_select_command(
         folds=folds,
         by=by,
         representative=representative,
-        confusion=_run(confusion),
+        confusion=confusion,
         classes=classes,
-        uncertainty=_run(uncertainty),
+        uncertainty=uncertainty,
         seed=seed,
     )
-    selection = make_selection(store, dataset, wanted, opened_for_reading(store, dataset, catalog))
+    selection = open_catalog().select(dataset, choice, catalog)
     if as_json:
         return output.print_json(selection.as_json())
     return print("\n".join(_selected(selection)))
-
-
-def _run(ref: str | None) -> tuple[str, Path] | None:
-    """Return the id and the folder of the run that a user means."""
-    if ref is None:
-        return None
-    from podwright.launch import Session, find
-
-    with Session.open() as session:
-        run = find(session, ref)
-        return run.id, run.folder.path
 
 
 def _selected(selection: Selection) -> Iterator[str]:
@@ -129,16 +123,11 @@ def data_diff_command(
     as_json: AsJson = False,
 ) -> None:
     """Say how the second selection differs from the first, in samples."""
-    store = open_store()
-    from podwright.data.selecting.select import difference
-    from podwright.data.selecting.selections import load
-
-    answer = difference(load(store, first), load(store, second))
+    answer = open_catalog().diff(first, second)
     if as_json:
-        return output.print_json(asdict(answer))
+        return output.print_json(answer.as_json())
     distance = figures.NONE if answer.distance is None else f"{answer.distance:.3f}"
-    print(f"{answer.added} added, {answer.removed} removed, {answer.kept} kept, distance {distance}")
-    return None
+    return print(f"{answer.added} added, {answer.removed} removed, {answer.kept} kept, distance {distance}")
 
 
 def data_ls_command(
@@ -151,132 +140,69 @@ def data_ls_command(
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE", help="Of a selection: its classes and frames as a page.")
     ] = None,
-    print0: Annotated[bool, typer.Option("--print0", help="Whole paths, a zero byte behind each: xargs -0.")] = False,
-    catalog: Catalog = None,
+    print0: Print0 = False,
+    catalog: AskThere = None,
     as_json: AsJson = False,
 ) -> None:
     """List datasets and selections; of a selection the images, of a dataset what its columns hold."""
-    store = open_store()
-    if name is None:
-        return _list_all(store, catalog, as_json)
-    if catalog or name in store.datasets():
-        return _list_dataset(store, name, catalog, as_json)
-    from podwright.data.selecting.selections import check_split, load
+    from podwright.data import DatasetColumns, ShowRequest
 
-    known = [*store.datasets(), *store.selection_names()]
-    if name not in known:
-        raise store.unknown(name, known, "dataset or selection", "`podwright data ls` lists them")
-    selection = load(store, name)
+    if name is None:
+        listing = open_catalog().ls(catalog)
+        return output.print_json(listing.as_json()) if as_json else _print_all(listing)
+    answer = open_catalog().show(ShowRequest(name, split, files, runs or as_json, catalog))
+    if isinstance(answer, DatasetColumns):
+        return output.print_json(answer.as_json()) if as_json else _print_dataset(answer)
     if page:
         from podwright.report.selection import write_selection_page
 
-        write_selection_page(selection, page)
-    if page and not as_json:
-        return print("\n".join(output.aligned("page", page.resolve().as_uri(), sys.stdout)))
-    if runs and not as_json:
-        return _list_runs(store, selection)
-    return _list_selection(store, selection, check_split(selection, split), files, (print0, as_json))
-
-
-def _list_all(store: Store, catalog: str | None, as_json: bool) -> None:
-    from podwright.data.selecting.selections import load
-
-    # A selection lies in its home, whatever it was chosen from.
-    selections = [] if catalog else [load(store, name).as_json() for name in store.selection_names()]
-    datasets = list(_published(catalog) if catalog else _scanned(store))
+        write_selection_page(answer.selection, page)
+    if print0:
+        return print_paths(answer.selection.root, (file.path_bytes for _, file in answer.files))
     if as_json:
-        return output.print_json({"datasets": datasets, "selections": selections})
-    if not datasets:
+        return output.print_json(answer.as_json())
+    if page:
+        return print("\n".join(output.aligned("page", page.resolve().as_uri(), sys.stdout)))
+    if runs:
+        cells = [(row["id"], row["input"], row["split"] or "all splits") for row in answer.runs]
+        return print("\n".join(output.table(("run", "input", "split"), cells)))
+    width = output.width_of(sys.stdout)
+    for _, file in answer.files:
+        print(path_text(file.path, width))
+    return None
+
+
+def _print_all(listing: CatalogListing) -> None:
+    if not listing.datasets:
         return print("no dataset yet: podwright data scan PATH --name DATASET")
     width = output.width_of(sys.stdout)
-    rows = [
-        (row["name"], str(row["files"]), figures.size(row["bytes"]), row["layout"], row["root"]) for row in datasets
-    ]
+    rows = []
+    for row in listing.datasets:
+        rows.append((row.name, str(row.files), figures.size(row.size_bytes), row.layout, row.root))
     print("\n".join(output.table(("dataset", "files", "size", "layout", "root"), rows, width)))
-    if selections:
+    if listing.selections:
         cells = []
-        for row in selections:
-            splits = ", ".join(f"{name} {split['count']}" for name, split in row["splits"].items())
-            cells.append((row["name"], row["lineage"]["dataset"], row["digest"][:19], splits))
+        for selection in listing.selections:
+            splits = ", ".join(f"{name} {len(split.samples)}" for name, split in selection.splits.items())
+            cells.append((selection.name, selection.dataset, selection.digest[:19], splits))
         print("\n".join(["", *output.table(("selection", "dataset", "digest", "samples"), cells, width)]))
     return None
 
 
-def _scanned(store: Store) -> Iterator[dict[str, Any]]:
-    from podwright.data.catalog.dataset import open_dataset
-    from podwright.data.query.conditions import EVERYTHING
-
-    for name in store.datasets():
-        with open_dataset(store, name) as opened:
-            held = dict(zip(("files", "bytes"), opened.count(EVERYTHING), strict=True))
-            yield {"name": name, **held, "layout": opened.layout.name, "root": opened.root}
-
-
-def _published(catalog: str) -> Iterator[dict[str, Any]]:
-    from podwright.data.clickhouse.published import published_datasets
-
-    for name, entry in published_datasets(catalog_of(catalog)).items():
-        yield {"name": name, **{key: entry.meta[key] for key in ("files", "bytes", "layout", "root")}}
-
-
-def _list_dataset(store: Store, name: str, catalog: str | None, as_json: bool) -> None:
-    from podwright.data.query.conditions import EVERYTHING
-
-    with opened_for_reading(store, name, catalog) as opened:
-        files, size_bytes = opened.count(EVERYTHING)
-        facets = opened.facets()
-        classes, root, layout = opened.classes, opened.root, opened.layout.name
-    if as_json:
-        held = {"name": name, "root": root, "layout": layout, "files": files, "bytes": size_bytes}
-        return output.print_json({**held, "columns": facets, "classes": classes})
-    lines = {name: f"{figures.count(files, 'file')}, {figures.size(size_bytes)}, layout {layout}", "root": root}
-    for column, values in facets.items():
+def _print_dataset(facts: DatasetColumns) -> None:
+    summary = facts.summary
+    sizes = f"{figures.count(summary.files, 'file')}, {figures.size(summary.size_bytes)}"
+    lines = {summary.name: f"{sizes}, layout {summary.layout}", "root": summary.root}
+    for column, values in facts.columns.items():
         shown = [f"{value} {count}" for value, count in list(values.items())[:_MAX_VALUES]]
         more = len(values) - len(shown)
         if more:
             shown.append(f"and {more} more")
         lines[column] = "\n".join(textwrap.wrap(", ".join(shown), _TEXT_WIDTH))
-    if not classes:
-        lines["classes"] = f"not counted yet: podwright data stats {name}"
+    if not facts.classes:
+        lines["classes"] = f"not counted yet: podwright data stats {summary.name}"
     for word, text in lines.items():
         print("\n".join(output.aligned(word, text, sys.stdout)))
-    return None
-
-
-def _list_runs(store: Store, selection: Selection) -> None:
-    from podwright.data.selecting.links import runs_with
-
-    rows = [
-        (row["id"], row["input"], row["split"] or "all splits") for row in runs_with(store.home / "runs", selection)
-    ]
-    print("\n".join(output.table(("run", "input", "split"), rows)))
-
-
-def _list_selection(store: Store, selection: Selection, split: str | None, files: bool, how: tuple[bool, bool]) -> None:
-    from podwright.data.selecting.links import runs_with
-    from podwright.data.selecting.manifests import samples_of
-
-    print0, as_json = how
-    rows = []
-    for name, sample in samples_of(selection, split):
-        rows += [(name, file) for file in (sample.files if files else sample.files[:1])]
-    if print0:
-        for _, file in rows:
-            sys.stdout.buffer.write(selection.root + b"/" + file.path_bytes + b"\0")
-        sys.stdout.buffer.flush()
-        return None
-    if as_json:
-        from podwright.data.tree.paths import as_json as path_json
-
-        listed = []
-        for name, file in rows:
-            listed.append({"split": name, "role": file.role, **path_json(file.path, file.raw), "size": file.size})
-        beside = {"root": selection.lineage.get("root"), "runs": runs_with(store.home / "runs", selection)}
-        return output.print_json({**selection.as_json(), **beside, "files": listed})
-    width = output.width_of(sys.stdout)
-    for _, file in rows:
-        print(path_text(file.path, width))
-    return None
 
 
 def data_forget_command(
@@ -287,30 +213,10 @@ def data_forget_command(
     yes: Yes = False,
 ) -> int:
     """Forget a dataset or a selection; no file of it is touched."""
-    store = open_store()
-    if catalog is not None:
-        return _withdraw(name, catalog, yes)
-    from podwright.data.selecting.selections import forget_selection
 
-    known = [*store.datasets(), *store.selection_names()]
-    if name not in known:
-        raise store.unknown(name, known, "dataset or selection", "`podwright data ls` lists them")
-    if not output.confirm(f"Forget {name}?", yes):
-        return 1
-    if name in store.selection_names():
-        forget_selection(store, name)
-    else:
-        store.forget(name)
-    return 0
+    def agree(address: str | None) -> bool:
+        if address is None:
+            return output.confirm(f"Forget {name}?", yes)
+        return output.confirm_destroying(f"Withdraw {name} from {address}?", yes)
 
-
-def _withdraw(name: str, catalog: str, yes: bool) -> int:
-    from podwright.data.clickhouse.publish import withdraw
-    from podwright.data.clickhouse.published import check_published
-
-    server = catalog_of(catalog)
-    check_published(server, name)
-    if not output.confirm_destroying(f"Withdraw {name} from {server.address}?", yes):
-        return 1
-    withdraw(server, name)
-    return 0
+    return int(not open_catalog().forget(name, catalog, agree))

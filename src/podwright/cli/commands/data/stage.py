@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podwright.cli.commands.data.scan import complete_name, open_store
+from podwright.cli.commands.data.options import complete_name, open_catalog, shown_progress
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output
 
@@ -21,19 +21,8 @@ def data_stage_command(
     as_json: AsJson = False,
 ) -> None:
     """Copy the files of a selection to a folder, checked, and only what is not there yet."""
-    store = open_store()
-    from podwright.cli.terminal.meter import Meter
-    from podwright.data.selecting.copying import CopyCounts, stage_to
-    from podwright.data.selecting.selections import check_split, load
-
-    name, _, split = selection.partition("/")
-    chosen = load(store, name)
-    with Meter("staging", figure=figures.size) as meter:
-
-        def show(counts: CopyCounts) -> None:
-            meter.show(counts.bytes, counts.all_bytes, f"{counts.files} of {counts.all_files} files")
-
-        copied = stage_to(chosen, check_split(chosen, split or None), to, show)
+    with shown_progress() as progress:
+        copied = open_catalog().stage(selection, to, progress)
     if as_json:
         return output.print_json(copied.as_json())
     rate = figures.size(copied.bytes / copied.took_s) if copied.took_s else figures.NONE

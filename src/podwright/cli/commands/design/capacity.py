@@ -68,11 +68,10 @@ def _write_pod(plan: CapacityPlan, file: Path, path: Path) -> None:
 
 
 def _facts(dataset: str) -> DatasetFacts:
-    from podwright.cli.commands.data.scan import open_store
-    from podwright.data.catalog.growth import growth
+    from podwright import catalog
     from podwright.design import DatasetFacts
 
-    seen = growth(open_store(), dataset)
+    seen = catalog().growth(dataset)
     return DatasetFacts(dataset, seen.days, seen.size_bytes, seen.bytes_per_day, seen.kept_share, seen.reasons)
 
 

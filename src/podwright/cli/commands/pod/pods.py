@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,8 @@ from podwright.cli.options import AsJson, Yes, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.clients.kubernetes.apply import Applied
-    from podwright.spec import KubernetesScheduler, Pod
+    from podwright.bringup.kubernetes import GrantResult, ImageTrial
+    from podwright.spec import Pod
 
 POD_FILES = (".yaml", ".yml")
 """How the name of a pod's file ends; all else is a pod's own name."""
@@ -114,48 +115,30 @@ def pod_grant_command(
     yes: Yes = False,
 ) -> int:
     """Apply what a namespace needs for runs, by the same function that renders it."""
-    from podwright.bringup.kubernetes.grant import grant_objects
-
-    granted, kubernetes = _known(pod, scheduler)
-    place = namespace or namespace_of(kubernetes)
-    objects = grant_objects(granted, kubernetes, place, group, rdma)
-    if render:
-        print_objects(objects, as_json)
-        return 0
-    if not dry_run and not output.confirm(f"Apply {len(objects)} objects for the namespace {place}?", yes):
-        return 1
-    applied = _apply(kubernetes, objects, dry_run)
-    if as_json:
-        document = {"pod": granted.name, "namespace": place, "dry_run": dry_run}
-        output.print_json({**document, "objects": [item.as_json() for item in applied]})
-    else:
-        _tell(applied, dry_run, bool(group))
-    if image is None or dry_run:
-        return 0
-    return _try(granted, kubernetes, place, image)
-
-
-def _known(name: str, scheduler: str | None) -> tuple[Pod, KubernetesScheduler]:
+    from podwright.bringup import kubernetes
     from podwright.launch import pods
     from podwright.runs import Home
 
-    pod = pods.find(Home.open(), name)
-    return pod, pods.kubernetes_of(pod, scheduler)
+    granted = pods.find(Home.open(), pod)
+    cluster = pods.kubernetes_of(granted, scheduler)
+    request = kubernetes.GrantRequest(granted, cluster, namespace or pods.namespace_of(cluster), group, rdma)
+    objects = request.objects()
+    if render:
+        print_objects(objects, as_json)
+        return 0
+    if not dry_run and not output.confirm(f"Apply {len(objects)} objects for the namespace {request.namespace}?", yes):
+        return 1
+    _print_grant(kubernetes.apply_grant(request, dry_run), as_json)
+    if image is None or dry_run:
+        return 0
+    return _print_trial(kubernetes.try_image(request, image))
 
 
-def _try(pod: Pod, scheduler: KubernetesScheduler, namespace: str, image: str) -> int:
-    """Run the test in the namespace; what it printed is what was asked for, so that it goes to stdout."""
-    from podwright.bringup.kubernetes.trial import resources_of, test_of, try_image
-    from podwright.clients.kubernetes.apply import reach
-
-    api = reach(scheduler)
-    try:
-        ended = try_image(api, test_of(image, namespace, resources_of(pod, scheduler), scheduler.dialect))
-    finally:
-        api.close()
-    output.say(ended["phase"].lower(), f"the test on {ended['host'] or 'no host'}")
-    print("\n".join(ended["said"]), flush=True)
-    return int(ended["phase"] != "Succeeded")
+def _print_trial(trial: ImageTrial) -> int:
+    """Print what the test printed, which is what was asked for, so that it goes to stdout."""
+    output.say(trial.phase.lower(), f"the test on {trial.host or 'no host'}")
+    print("\n".join(trial.lines), flush=True)
+    return int(trial.phase != "Succeeded")
 
 
 def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:
@@ -167,32 +150,33 @@ def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:
     return print(yaml_text(objects), end="", flush=True)
 
 
-def namespace_of(scheduler: KubernetesScheduler) -> str:
-    """Return where runs go unless they name a namespace."""
-    from podwright.launch import pods
-
-    return pods.namespace_of(scheduler)
-
-
-def _apply(scheduler: KubernetesScheduler, objects: list[dict[str, Any]], dry: bool) -> list[Applied]:
-    from podwright.clients.kubernetes.apply import apply_objects, reach
-
-    api = reach(scheduler)
-    try:
-        return apply_objects(api, objects, dry)
-    finally:
-        api.close()
-
-
-def _tell(applied: list[Applied], dry: bool, bound: bool) -> None:
+def _print_grant(result: GrantResult, as_json: bool) -> None:
     """Print a line for each object, which is what was asked for, so that it goes to stdout."""
-    for item in applied:
-        place = f"{item.namespace}/" if item.namespace else ""
-        print("\n".join(output.aligned(item.result, f"{item.kind} {place}{item.name}", sys.stdout)), flush=True)
-    if dry:
+    if as_json:
+        return output.print_json(result.as_json())
+    for item in result.objects:
+        namespace = f"{item.namespace}/" if item.namespace else ""
+        print("\n".join(output.aligned(item.result, f"{item.kind} {namespace}{item.name}", sys.stdout)), flush=True)
+    if result.dry_run:
         output.say("dry run", "nothing was changed")
-    if not bound:
+    if not result.request.group:
         output.say("next", "name the users who may run things there with `--group`; administrators may already")
+    return None
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under their columns."""
+    print("\n".join(output.table(columns, rows, output.width_of(sys.stdout))), flush=True)
+
+
+def is_approved(question: str, yes: bool, message: str | None = None) -> bool:
+    """Return whether a person agreed; without one to ask, only `--yes` says so."""
+    from podwright.spec.problems import refuse
+
+    if not yes and not sys.stdin.isatty():
+        message = message or question.replace("?", ", which nobody approved")
+        raise refuse(message, hint="say so with --yes", field="--yes")
+    return output.confirm(question, yes)
 
 
 def document(pod: Pod) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from podwright.cli.terminal import output
 if TYPE_CHECKING:
     from podwright.mlperf.published import PublishedResult, Standing
     from podwright.prove import TrialEnded
-    from podwright.spec import Pod
     from podwright.spec.problems import Refusal
 
 Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")]
@@ -34,12 +33,15 @@ def bench_run_command(
     as_json: AsJson = False,
 ) -> int:
     """Run what the newest round lacks, print its cells and write the report; 1 where a cell lacks runs."""
+    from podwright.costs import check_priced
     from podwright.launch import Session
     from podwright.prove import plan_suite, run_suite
     from podwright.report.suite import write_suite_report
 
     plan = plan_suite(suite)
-    priced = _priced(prices)
+    priced = read_pod(prices) if prices else None
+    if priced is not None:
+        check_priced(priced)
     with Session.open() as session:
         result = run_suite(session, plan, again, say_ended)
         report = write_suite_report(session, result.folder, prices=priced)
@@ -55,16 +57,6 @@ def say_ended(trial: TrialEnded) -> None:
     """Say how a run ended, and whose it was."""
     order = f"{trial.number}/{trial.count}" if trial.count else ""
     output.say(trial.state, "  ".join(filter(None, [order, trial.name, trial.run])))
-
-
-def _priced(pod: str | None) -> Pod | None:
-    from podwright.costs import check_priced
-
-    if pod is None:
-        return None
-    read = read_pod(pod)
-    check_priced(read)
-    return read
 
 
 def bench_scale_command(

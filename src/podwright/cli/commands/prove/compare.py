@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from podwright.cli.commands.prove.bench import say_ended
+from podwright.cli.commands.prove.suites import between, seconds
 from podwright.cli.options import AsJson, complete_run
 from podwright.cli.terminal import figures, output
 
@@ -183,19 +184,8 @@ def _middle(metric: str, side: Side) -> tuple[str, str]:
 
     from podwright.analysis.bootstrap import median_interval
 
-    interval = median_interval(side.samples)
-    between = figures.NONE
-    if interval is not None:
-        between = f"{_shown(metric, interval[0])} to {_shown(metric, interval[1])}"
-    return _shown(metric, median(side.samples)), between
-
-
-def _shown(metric: str, value: float) -> str:
-    if not _is_time(metric):
-        return f"{value:.4g}"
-    if value < 100:
-        return f"{value:.2f} s"
-    return figures.duration(value)
+    show = seconds if _is_time(metric) else "{:.4g}".format
+    return show(median(side.samples)), between(median_interval(side.samples), show)
 
 
 def _strip(side: Side, low: float, high: float) -> str:

@@ -106,6 +106,9 @@ def _items(sheet: CostSheet) -> Iterator[str]:
         filled, _ = figures.bar((item.amount or 0.0) / top, _BAR - 8)
         rows.append([item.name, money(item.amount).rjust(width), filled, item.origin])
     yield from output.table(["what", sheet.currency.rjust(width), "", "origin"], rows, output.width_of(sys.stdout))
+    if sheet.missing:
+        yield ""
+        yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
 
 
 def pod_page(bill: PodBill) -> Iterator[str]:
@@ -124,9 +127,6 @@ def pod_page(bill: PodBill) -> Iterator[str]:
     yield from _energy(bill)
     yield ""
     yield from _items(sheet)
-    if sheet.missing:
-        yield ""
-        yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
     yield from _levers(bill)
 
 
@@ -161,18 +161,14 @@ def run_page(bill: RunBill) -> Iterator[str]:
     elif len(bill.runs) > 1:
         text += f", {least}{money(bill.per_result, sheet.currency)} a result"
     yield from output.aligned("costs", text, sys.stdout)
+    energy = "not measured"
     if bill.energy_kwh is not None:
         energy = f"{bill.energy_kwh:.3g} kWh"
         if bill.co2_kg is not None:
             energy += f", {bill.co2_kg:.3g} kg CO2"
-        yield from output.aligned("energy", energy, sys.stdout)
-    else:
-        yield from output.aligned("energy", "not measured", sys.stdout)
+    yield from output.aligned("energy", energy, sys.stdout)
     yield ""
     yield from _items(sheet)
-    if sheet.missing:
-        yield ""
-        yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
 
 
 def rent_page(compared: OwnOrRent) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from podwright.cli.terminal import figures, output
@@ -24,7 +24,7 @@ def suite_page(result: SuiteResult, width: int | None) -> Iterator[str]:
     for cell in cells:
         place = (cell["workload"], cell["target"], cell["runtime"], str(cell["size"]))
         filled, _ = figures.bar((cell["median_s"] or 0.0) / top, _BAR)
-        rows.append([*place, str(cell["n"]), _seconds(cell["median_s"]), _between(cell["interval"]), filled])
+        rows.append([*place, str(cell["n"]), seconds(cell["median_s"]), between(cell["interval"]), filled])
     head = ("workload", "target", "runtime", "nodes", "n", "median", "95 % interval", "")
     yield from output.table(head, rows, width)
     failed = sum(cell["failed"] for cell in cells)
@@ -32,7 +32,8 @@ def suite_page(result: SuiteResult, width: int | None) -> Iterator[str]:
         yield from output.aligned("failed", f"{figures.count(failed, 'run')} that do not count", sys.stdout)
 
 
-def _seconds(value: float | None) -> str:
+def seconds(value: float | None) -> str:
+    """Return a time as it was measured, in words where it is long."""
     if value is None:
         return figures.NONE
     if value < 100:
@@ -40,10 +41,11 @@ def _seconds(value: float | None) -> str:
     return figures.duration(value)
 
 
-def _between(interval: list[float] | None) -> str:
+def between(interval: Sequence[float] | None, show: Callable[[float], str] = seconds) -> str:
+    """Return an interval, where there is one."""
     if interval is None:
         return figures.NONE
-    return f"{_seconds(interval[0])} to {_seconds(interval[1])}"
+    return f"{show(interval[0])} to {show(interval[1])}"
 
 
 def gate_page(verdict: GateVerdict, width: int | None) -> Iterator[str]:
@@ -90,15 +92,11 @@ def scale_page(curve: ScalingCurve) -> Iterator[str]:
     yield ""
     rows = []
     for size in curve.sizes:
-        between = figures.NONE
-        if size.interval is not None:
-            between = f"{size.interval[0]:.0%} to {size.interval[1]:.0%}"
-        predicted = (
-            f"{_seconds(size.predicted.expected)} ({_seconds(size.predicted.low)} to {_seconds(size.predicted.high)})"
-        )
+        predicted = f"{seconds(size.predicted.expected)} ({between((size.predicted.low, size.predicted.high))})"
+        share = between(size.interval, "{:.0%}".format)
         filled, rest = figures.bar(size.efficiency, _BAR - 4)
-        times = [_seconds(size.median_s), _seconds(size.fitted_s), predicted]
-        rows.append([str(size.size), str(len(size.samples)), *times, f"{size.efficiency:.0%}", between, filled + rest])
+        times = [seconds(size.median_s), seconds(size.fitted_s), predicted]
+        rows.append([str(size.size), str(len(size.samples)), *times, f"{size.efficiency:.0%}", share, filled + rest])
     head = ("nodes", "n", "median", "fitted", "predicted", "used", "95 %", "")
     yield from output.table(head, rows)
     yield ""
