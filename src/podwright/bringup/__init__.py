@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podwright.spec.exports import exported_by
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.bringup.apply.boot_progress import NodesResult
@@ -41,16 +41,4 @@ __all__ = [
     "vault_of",
 ]
 
-__getattr__ = exported_by(
-    __name__,
-    {
-        "apply.boot_progress": "NodesResult",
-        "apply.controllers": "MachinesResult PodMachines PowerChange",
-        "apply.drift": "HostChanges HostStatus PlanResult StatusResult",
-        "apply.playbook": "ApplyProgress",
-        "apply.validate": "ValidationResult",
-        "apply.vault": "vault_of",
-        "bringup": "Bringup BringupParts DownResult PodRegistry UpResult",
-        "progress": "BringupProgress OnProgress",
-    },
-)
+__getattr__ = late_names(__name__, __file__)

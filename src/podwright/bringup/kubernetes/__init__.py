@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from podwright.spec.exports import exported_by
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.bringup.kubernetes.grant import GrantRequest, GrantResult, apply_grant
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image"]
 
-__getattr__ = exported_by(__name__, {"grant": "GrantRequest GrantResult apply_grant", "trial": "ImageTrial try_image"})
+__getattr__ = late_names(__name__, __file__)
