@@ -154,7 +154,7 @@ def data_ls_command(
     if isinstance(answer, DatasetColumns):
         return output.print_json(answer.as_json()) if as_json else _print_dataset(answer)
     if page:
-        from podwright.report.selection import write_selection_page
+        from podwright.report import write_selection_page
 
         write_selection_page(answer.selection, page)
     if print0:
