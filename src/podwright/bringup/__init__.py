@@ -41,16 +41,4 @@ __all__ = [
     "vault_of",
 ]
 
-__getattr__ = late_names(
-    __name__,
-    {
-        "apply.boot_progress": "NodesResult",
-        "apply.controllers": "MachinesResult PodMachines PowerChange",
-        "apply.drift": "HostChanges HostStatus PlanResult StatusResult",
-        "apply.playbook": "ApplyProgress",
-        "apply.validate": "ValidationResult",
-        "apply.vault": "vault_of",
-        "bringup": "Bringup BringupParts DownResult PodRegistry UpResult",
-        "progress": "BringupProgress OnProgress",
-    },
-)
+__getattr__ = late_names(__name__, __file__)

@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image"]
 
-__getattr__ = late_names(__name__, {"grant": "GrantRequest GrantResult apply_grant", "trial": "ImageTrial try_image"})
+__getattr__ = late_names(__name__, __file__)
