@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint bench docs pictures lock
+.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint release bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -58,6 +58,10 @@ test-nightly: machine lint ## all tests, the long campaigns, and a second genera
 	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" --hypothesis-profile=new -n 2 --dist loadgroup
 	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md
 	$(BIN)/python -m scripts.second_slurm
+	$(BIN)/python -m scripts.mutants --random 200 --workers 2 --out benchmarks/results/mutants.md
+
+release: ready ## version, CHANGELOG, wheel, sdist, commit and tag; publishes nothing: make release VERSION=0.3.0
+	@$(BIN)/python -m scripts.release "$(VERSION)"
 
 lint: ready ## style, types, import directions, sizes
 	$(BIN)/ruff check .

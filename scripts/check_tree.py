@@ -51,6 +51,7 @@ RULES = (
     Rule("words", "unfinished words, registries, empty file names", texts.unfinished_words),
     Rule("file-lines", f"files over {sizes.MAX_FILE_LINES} lines", sizes.long_files),
     Rule("function-lines", f"functions over {sizes.MAX_FUNCTION_LINES} lines", sizes.long_functions),
+    Rule("class-lines", f"classes over {sizes.MAX_CLASS_LINES} lines", sizes.long_classes),
     Rule("pilot-size", f"zips of the pilot over {sizes.MAX_PILOT_BYTES:,} bytes", pilot_size),
     Rule("twin-functions", "functions written twice or more", twins.twin_functions),
     Rule("class-names", "public class names defined twice or more", class_names),

@@ -49,7 +49,7 @@ MENU = {
         "security",
     ),
     "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
-    "Inside": ("architecture", "dependencies"),
+    "Inside": ("architecture", "extending", "dependencies"),
 }
 
 PAGE = """<!doctype html>

@@ -81,12 +81,19 @@ def lost(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
     problems = []
     for mutant in mutants:
         path = root / mutant.path
-        problems += [f"{mutant.name}: there is no {test}" for test in mutant.tests if not (root / test).exists()]
+        problems += [f"{mutant.name}: there is no {test}" for test in mutant.tests if not _is_there(root, test)]
         try:
             mutant.applied(path.read_text() if path.is_file() else "")
         except LookupError as error:
             problems.append(str(error))
     return problems
+
+
+def _is_there(root: Path, test: str) -> bool:
+    """Return whether there is a folder, a file, or a function of a file."""
+    file, _, function = test.partition("::")
+    path = root / file
+    return path.exists() and (not function or f"def {function}(" in path.read_text())
 
 
 class Copy:
@@ -182,10 +189,11 @@ def page(chosen: Sequence[Verdict], drawn: Sequence[Verdict], seed: int, day: st
     now = sum(verdict.outcome != "killed" for verdict in chosen)
     text = HEAD + "".join(lines)
     text += f"\nOf {len(chosen)} lines {first} survived the first pass, before any test was mended; now {now} do.\n"
-    if drawn:
-        killed = sum(verdict.outcome == "killed" for verdict in drawn)
-        text += f"\n## At random\n\n{len(drawn)} changes drawn with seed {seed} from src: {killed} were noticed "
-        text += f"({killed / len(drawn):.0%}) by the unit tests that name their module, or else by their folder's.\n"
+    sound = [verdict for verdict in drawn if verdict.outcome != UNSOUND]
+    if sound:
+        killed = sum(verdict.outcome == "killed" for verdict in sound)
+        text += f"\n## At random\n\n{len(sound)} changes drawn with seed {seed} from src: {killed} were noticed "
+        text += f"({killed / len(sound):.0%}) by the unit tests that name their module, or else by their folder's.\n"
     return f"{text}\n{day}, `python -m scripts.mutants`.\n"
 
 

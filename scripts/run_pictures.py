@@ -15,8 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,14 +128,8 @@ def _on_terminal(studio: Studio, columns: int, lines: int, output: Path) -> int:
     command = [str(BIN / "podwright"), "run", "examples/segmentation.yaml"]
     child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=follower, stdout=follower, stderr=follower)
     os.close(follower)
-    with output.open("wb") as file:
-        while True:
-            try:
-                data = os.read(leader, 65536)
-            except OSError:
-                break
-            if not data:
-                break
+    with output.open("wb") as file, suppress(OSError):  # so a terminal ends
+        while data := os.read(leader, 65536):
             file.write(data)
     return child.wait()
 
@@ -167,26 +160,15 @@ def _as_page(screen: str) -> str:
     return f"{form}<pre style='{style}'>{code}</pre></body>"
 
 
-PICTURES: dict[str, Callable[[Studio], None]] = {
-    "report": report,
-    "live": live,
-    "sweep": sweep,
-    "selection": selection,
-}
-
-
-@contextmanager
-def studio() -> Iterator[Studio]:
-    """Give a place to work in, which is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
-        yield Studio(Path(folder))
+PICTURES = {"report": report, "live": live, "sweep": sweep, "selection": selection}
 
 
 def main() -> None:
     """Make the pictures that are named, or all."""
-    with studio() as place:
+    with tempfile.TemporaryDirectory(prefix="pictures-") as folder:
+        studio = Studio(Path(folder))
         for name in sys.argv[1:] or PICTURES:
-            PICTURES[name](place)
+            PICTURES[name](studio)
             print(f"docs/images/{name}")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,22 +69,24 @@ class Results:
     def write_samples(self, rows: Sequence[dict[str, Any]]) -> None:
         """samples.jsonl: what the model made of single frames, a line each; no file where there are none."""
         if rows:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            fresh = self.folder / ".samples.jsonl"
-            fresh.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-            fresh.replace(self.folder / "samples.jsonl")
+            with self._whole("samples.jsonl") as fresh:
+                fresh.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
     def write_model(self, weights: dict[str, Tensor], about: dict[str, Any]) -> None:
         """model.pt: the weights and what is needed to build the network for them."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        fresh = self.folder / ".model.pt"
-        torch.save({"model": weights, "classes": self.classes.names, **about}, fresh)
-        fresh.replace(self.folder / "model.pt")
+        with self._whole("model.pt") as fresh:
+            torch.save({"model": weights, "classes": self.classes.names, **about}, fresh)
 
     def _write_json(self, name: str, content: dict[str, Any] | Sequence[dict[str, Any]]) -> None:
+        with self._whole(name) as fresh:
+            fresh.write_text(json.dumps(content, indent=1) + "\n")
+
+    @contextmanager
+    def _whole(self, name: str) -> Iterator[Path]:
+        """Give the path of a file that takes its place when all of it was written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         fresh = self.folder / f".{name}"
-        fresh.write_text(json.dumps(content, indent=1) + "\n")
+        yield fresh
         fresh.replace(self.folder / name)
 
 

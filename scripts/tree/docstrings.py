@@ -36,7 +36,7 @@ def missing_docstrings(sources: Sequence[Source]) -> Iterator[Finding]:
     """Find public functions, methods and classes of engines, runs and clients without a docstring.
 
     Left out: dunder methods, overloads, setters, what is nested in a function or in a private class, and methods that
-    a documented Protocol of src already describes, in a class that has every method of that Protocol.
+    a documented Protocol of src already describes, in a class that derives from that Protocol or has all its methods.
     """
     protocols = documented_protocols(sources)
     for source in python_in(sources, "src"):
@@ -91,9 +91,10 @@ def _described_elsewhere(scope: Scope, protocols: Protocols) -> set[str]:
     if isinstance(scope, ast.Module):
         return set()
     own = {node.name for node in _definitions(scope.body)}
+    bases = {base.id for base in scope.bases if isinstance(base, ast.Name)}
     described: set[str] = set()
     for name, (methods, documented) in protocols.items():
-        if name != scope.name and methods <= own:
+        if name in bases or (name != scope.name and methods <= own):
             described |= documented
     return described
 

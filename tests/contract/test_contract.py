@@ -19,7 +19,7 @@ import pytest
 from podwright import launch
 from podwright.engines.base import Engine
 from podwright.launch.again import start_again
-from podwright.launch.submission import prepare, start
+from podwright.launch.submission import Submission, prepare, start
 from podwright.runs import RunFolder
 from podwright.spec import Refusal
 from tests.contract.sites import END_S, LocalSite, Site, until
@@ -247,7 +247,9 @@ class DyingEngine:
 
 
 def test_a_client_that_dies_before_submitting_loses_nothing(shared: Site) -> None:
-    prepared = prepare(shared.session, shared.workload("--steps 3"), shared.target, shared.home.new_id("count"))
+    prepared = prepare(
+        shared.session, Submission(shared.workload("--steps 3"), shared.target, shared.home.new_id("count"))
+    )
     with pytest.raises(KeyboardInterrupt):
         start(shared.session, replace(prepared, engine=DyingEngine(prepared.engine)))
     run = shared.adopt("last")

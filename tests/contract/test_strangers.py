@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podwright.launch.submission import prepare
+from podwright.launch.submission import Submission, prepare
 from podwright.runs.copies import LeftOut
 from tests.contract.sites import END_S, PROGRAMS, LocalSite, Site
 from tests.real.labs import ON_KUBERNETES
@@ -55,7 +55,7 @@ def test_a_program_that_knows_nothing_of_us_runs_and_what_it_leaves_is_pulled(
 
 @pytest.mark.parametrize("site", [pytest.param("kubernetes-frames", marks=ON_KUBERNETES)], indirect=True)
 def test_without_a_claim_a_run_is_told_at_its_start_that_nothing_is_kept(site: Site) -> None:
-    job = prepare(site.session, site.workload(), site.target, "count-aaaa").job
+    job = prepare(site.session, Submission(site.workload(), site.target, "count-aaaa")).job
     assert [sentence for sentence in job.gaps if "nothing is kept" in sentence]
     assert job.parts[0].order.keep is None
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.paths import ROOT
 
+PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+OURS = "## Written by ourselves, and what it was weighed against"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SECTIONS = {"Always": PROJECT["dependencies"]} | {
     f"`podwright[{extra}]`": packages for extra, packages in PROJECT["optional-dependencies"].items()
@@ -17,8 +19,7 @@ SECTIONS = {"Always": PROJECT["dependencies"]} | {
 
 def reasons() -> dict[str, dict[str, str]]:
     """Reads the page: section -> package -> reason."""
-    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-    parts = re.split(r"^## (.+)$", text, flags=re.M)[1:]
+    parts = re.split(r"^## (.+)$", PAGE.partition(OURS)[0], flags=re.M)[1:]
     row = re.compile(r"^\| `([^`]+)` \| (.+) \|$", re.M)
     return {title: dict(row.findall(body)) for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -39,3 +40,13 @@ def test_every_package_is_pinned_by_hash_and_no_place_is_named(name: str) -> Non
     entries = re.split(r"\n(?=\S)", text.strip())
     assert all("--hash=sha256:" in entry for entry in entries)
     assert "://" not in text
+
+
+def test_what_is_written_by_ourselves_is_there_and_was_weighed() -> None:
+    rows = re.findall(r"^\| (.+) \| (.+) \| (.+) \| (.+) \|$", PAGE.partition(OURS)[2], re.M)[2:]
+    assert len(rows) > 10
+    for name, where, instead, reason in rows:
+        (first, *_) = re.findall(r"`([^`]+)`", where)
+        assert any((root / first).exists() for root in (ROOT, ROOT / "src" / "podwright")), f"{name}: {first}"
+        assert instead
+        assert len(reason.split()) > 5, name

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.release import needed
 from tests.fixtures.checkouts import copy_checkout, note_calls
-from tests.fixtures.distributions import needed
 from tests.paths import ROOT
 
 FOREIGN = ("apt", "apt-get", "apt-cache", "dpkg", "sudo", "su", "git")

@@ -9,13 +9,12 @@ import sys
 import zipfile
 from email.message import Message
 from email.parser import Parser
-from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.fixtures.distributions import needed
+from scripts.release import bare_environment
 from tests.paths import ROOT
 
 
@@ -59,26 +58,10 @@ def test_the_readme_is_whole_without_the_files_beside_it(metadata: Message) -> N
     )
 
 
-def tops(installed: Distribution) -> set[Path]:
-    """What a distribution put beside others."""
-    base = Path(str(installed.locate_file("")))
-    paths = [Path(str(file)) for file in installed.files or []]
-    return {base / path.parts[0] for path in paths if path.parts[0] not in ("..", "__pycache__")}
-
-
 @pytest.fixture(scope="session")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` of an environment with the wheel, and with what it needs always, nothing else; nothing is fetched."""
-    folder = tmp_path_factory.mktemp("bare") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    for name in needed("podwright") - {"podwright"}:
-        for path in tops(distribution(name)):
-            if path.exists() and not (packages / path.name).exists():
-                (packages / path.name).symlink_to(path)
-    uv = [str(Path(sys.executable).parent / "uv"), "pip", "install", "--quiet", "--offline", "--no-deps"]
-    subprocess.run([*uv, "--python", str(folder / "bin" / "python"), str(wheel)], check=True, stdin=subprocess.DEVNULL)
-    return folder / "bin"
+    return bare_environment(wheel, tmp_path_factory.mktemp("bare") / "venv")
 
 
 def said(bare: Path, folder: Path, *words: str) -> str:

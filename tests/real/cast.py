@@ -16,7 +16,7 @@ import pytest
 from podwright.engines.payload import pilot_zip
 from podwright.pilot.protocol import Order, record_folders, rows_of
 from podwright.runs import Asked, Fold
-from podwright.runs.events import parse_event
+from podwright.runs.event_reader import parse_event
 from tests.contract.sites import PROGRAMS, until
 
 

@@ -16,7 +16,7 @@ from podwright.data.selecting.manifests import make_manifest
 from podwright.data.selecting.select import Choice, make_selection
 from podwright.data.selecting.selections import load
 from podwright.launch import Session, pods
-from podwright.launch.submission import prepare
+from podwright.launch.submission import Submission, prepare
 from podwright.pilot.data.manifest import parse_manifest
 from podwright.pilot.data.sources import version
 from podwright.runs import Home
@@ -119,13 +119,13 @@ def make_known(session: Session, mount: Path) -> None:
 
 def test_a_place_in_a_pods_storage_is_the_path_at_which_it_is_mounted(session: Session, tmp_path: Path) -> None:
     make_known(session, tmp_path)
-    prepared = prepare(session, workload(tmp_path, "data://adas/fast/a2d2"), "local", "looks-2345")
+    prepared = prepare(session, Submission(workload(tmp_path, "data://adas/fast/a2d2"), "local", "looks-2345"))
     assert prepared.job.parts[0].order.command == ["python3", "look.py", str(tmp_path / "a2d2")]
     with pytest.raises(Refusal, match="the pod adas mounts no storage cold"):
-        prepare(session, workload(tmp_path, "data://adas/cold/a2d2"), "local", "looks-2345")
+        prepare(session, Submission(workload(tmp_path, "data://adas/cold/a2d2"), "local", "looks-2345"))
 
 
 def test_a_container_sees_what_the_links_lead_into(session: Session, tmp_path: Path) -> None:
-    prepared = prepare(session, workload(tmp_path, "selection:street"), "local", "looks-2345")
+    prepared = prepare(session, Submission(workload(tmp_path, "selection:street"), "local", "looks-2345"))
     shown = list(prepared.request.shown_paths().values())
     assert shown == [prepared.request.data["frames"].text, str(tmp_path / "a2d2")]

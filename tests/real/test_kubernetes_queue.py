@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from podwright.engines.base import QueuedJob
+from podwright.engines.usage import QueuedJob
 from podwright.lab.kubernetes import KubernetesLab
 from podwright.launch import Run
 from podwright.usage import gather

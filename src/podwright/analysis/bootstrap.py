@@ -37,19 +37,19 @@ def _middles(count: int, side: str) -> tuple[tuple[int, int], ...]:
     chance, half = random.Random(f"{SEED} {side} {count}"), (count + 1) // 2
     middles = []
     for _ in range(DRAWS):
-        place = chance.betavariate(half, count + 1 - half)
-        low = high = min(int(place * count), count - 1)
+        position = chance.betavariate(half, count + 1 - half)
+        low = high = min(int(position * count), count - 1)
         if count % 2 == 0:
             # The next one up is the least of the `half` that are left above it.
-            place += (1 - place) * chance.betavariate(1, half)
-            high = min(int(place * count), count - 1)
+            position += (1 - position) * chance.betavariate(1, half)
+            high = min(int(position * count), count - 1)
         middles.append((low, high))
     return tuple(middles)
 
 
 def interval_of(ordered: Sequence[float], share: float) -> Interval:
     """Return the two values between which this share of ordered draws lies, as much below as above left out."""
-    ends = [quantile(ordered, place) for place in ((1 - share) / 2, (1 + share) / 2)]
+    ends = [quantile(ordered, edge) for edge in ((1 - share) / 2, (1 + share) / 2)]
     low, high = (end for end in ends if end is not None)
     return low, high
 

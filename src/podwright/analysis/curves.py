@@ -41,10 +41,10 @@ def curves_of(data: ReportData) -> list[Curve]:
 
 def _distinct(curves: Sequence[Curve]) -> list[Curve]:
     """Leave out curves that say again what an earlier one says, as MLLOG's eval_accuracy does of the quality."""
-    kept: dict[tuple[float, ...], Curve] = {}
+    distinct: dict[tuple[float, ...], Curve] = {}
     for curve in curves:
-        kept.setdefault(tuple(point.value for point in curve.points), curve)
-    return list(kept.values())
+        distinct.setdefault(tuple(point.value for point in curve.points), curve)
+    return list(distinct.values())
 
 
 def _line(curve: Curve, span: Span, label: str, line: int, limit: int) -> dict[str, Any]:
@@ -84,13 +84,13 @@ def thin(points: Sequence[CurvePoint], limit: int = _POINTS) -> list[CurvePoint]
     if len(points) <= limit:
         return list(points)
     width = math.ceil(len(points) / (limit // 2))
-    kept: list[CurvePoint] = []
+    thinned: list[CurvePoint] = []
     for at in range(0, len(points), width):
         stretch = points[at : at + width]
-        # In a flat stretch the least point is the greatest too: by identity it is kept once.
+        # In a flat stretch the least point is the greatest too: by identity it is taken once.
         ends = {id(p): p for p in (min(stretch, key=attrgetter("value")), max(stretch, key=attrgetter("value")))}
-        kept += sorted(ends.values(), key=lambda p: p.t)
-    return kept
+        thinned += sorted(ends.values(), key=lambda p: p.t)
+    return thinned
 
 
 def curve_rows(curve: Curve, span: Span, limit: int = 24) -> list[Mapping[str, str]]:

@@ -96,8 +96,8 @@ def hang(event: RankHung) -> str:
     return _because(f"rank {event.rank} was silent {how_long}", event.why)
 
 
-def _because(text: str, why: str) -> str:
-    return ": ".join(part for part in (text, why) if part)
+def _because(text: str, reason: str) -> str:
+    return ": ".join(part for part in (text, reason) if part)
 
 
 def _staged(event: Staged) -> str:
@@ -161,8 +161,8 @@ def _plain(event: Event) -> str:
 
 def versions_text(versions: Mapping[str, Any]) -> str:
     """Return `Python 3.11.7, torch 2.3.0, CUDA 12.4`, as far as it is known."""
-    known = [f"{title} {versions[name]}" for name, title in _SOFTWARE.items() if versions.get(name)]
-    return ", ".join(known) or "software that could not be found"
+    named = [f"{title} {versions[name]}" for name, title in _SOFTWARE.items() if versions.get(name)]
+    return ", ".join(named) or "software that could not be found"
 
 
 def _recognised(event: Recognised) -> str:

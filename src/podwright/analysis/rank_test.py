@@ -24,9 +24,9 @@ def _doubled_ranks(values: Sequence[float]) -> list[int]:
     """Return the rank of each value, from 1, times two: a rank that several values share may end in a half."""
     first: dict[float, int] = {}
     last: dict[float, int] = {}
-    for place, value in enumerate(sorted(values), start=1):
-        first.setdefault(value, place)
-        last[value] = place
+    for rank, value in enumerate(sorted(values), start=1):
+        first.setdefault(value, rank)
+        last[value] = rank
     return [first[value] + last[value] for value in values]
 
 

@@ -87,8 +87,8 @@ def span_of(data: ReportData) -> Span:
     for points in data.told.curves.values():
         times += [point.t for point in (*points[:1], *points[-1:])]
     if not times:
-        known = began or data.record.created_at or data.read_at
-        return Span(known, known, known)
+        moment = began or data.record.created_at or data.read_at
+        return Span(moment, moment, moment)
     return Span(min(times), max(times), began or min(times))
 
 

@@ -60,9 +60,9 @@ def combine(tracks: Sequence[Track], how: str) -> Track:
     for track in tracks:
         for t, v in zip(track.t, track.v, strict=True):
             at.setdefault(t, []).append(v)
-    whole = max((len(values) for values in at.values()), default=0)
-    kept = [t for t in sorted(at) if 2 * len(at[t]) >= whole]
-    return Track(array("d", kept), array("d", (_COMBINE[how](at[t]) for t in kept)))
+    most = max((len(values) for values in at.values()), default=0)
+    times = [t for t in sorted(at) if 2 * len(at[t]) >= most]
+    return Track(array("d", times), array("d", (_COMBINE[how](at[t]) for t in times)))
 
 
 def period(tracks: Iterable[Track]) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 def known_sum(values: Iterable[float | None]) -> float | None:
     """Return what the known ones add up to."""
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
-    return sum(known)
+    return sum(numbers)
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -31,10 +31,10 @@ def quantile(ordered: Sequence[float], share: float) -> float | None:
     """Return the value below which this share of ordered values lies, between two of them in proportion."""
     if not ordered:
         return None
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
 def as_number(value: object) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import json
 import os
@@ -111,16 +110,20 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
 
 
 def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
+    from podwright.spec.nearest import did_you_mean
+
     if type(error).__name__ == "NoSuchOption":
         # The library sorts its suggestions by name; the closest one is what was meant.
-        close = difflib.get_close_matches(option, getattr(error, "possibilities", None) or (), n=1)
-        return refuse("unknown option", _did_you_mean(close, _see_help(command)), field=option)
+        hint = did_you_mean(option, getattr(error, "possibilities", None) or (), _see_help(command))
+        return refuse("unknown option", hint, field=option)
     if "not take" in error.message:
         return refuse("takes no value", _see_help(command), field=option)
     return refuse("needs a value", _see_help(command), field=option)
 
 
 def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
+    from podwright.spec.nearest import did_you_mean
+
     known = COMMANDS
     _, *before = command.split()
     if before:
@@ -128,18 +131,12 @@ def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
     # The library quotes what it does not know: No such command 'rn'.
     quoted = re.search("'([^']*)", error.message)
     name = quoted[1] if quoted else error.message
-    close = [f"{command} {match}" for match in difflib.get_close_matches(name, known, n=1)]
-    return refuse("unknown command", _did_you_mean(close, f"the commands are {', '.join(known)}"), field=name)
+    hint = did_you_mean(name, known, f"the commands are {', '.join(known)}", shown=f"{command} {{}}".format)
+    return refuse("unknown command", hint, field=name)
 
 
 def _see_help(command: str) -> str:
     return f"`{command} --help` shows what it takes"
-
-
-def _did_you_mean(close: list[str], otherwise: str) -> str:
-    if not close:
-        return otherwise
-    return f"did you mean `{close[0]}`?"
 
 
 def _param_name(param: object) -> str:

@@ -188,8 +188,8 @@ def pod_price(pod: Pod) -> Price | None:
 
 def is_priced(pod: Pod) -> bool:
     """Tell whether anything is known of what the pod costs."""
-    given = pod.costs.model_fields_set - {"currency", "years", "pue", "utilization", "grid_co2_kg_kwh"}
-    return bool(given) or any(group.model.price is not None for group in pod.nodes)
+    prices = pod.costs.model_fields_set - {"currency", "years", "pue", "utilization", "grid_co2_kg_kwh"}
+    return bool(prices) or any(group.model.price is not None for group in pod.nodes)
 
 
 def check_priced(pod: Pod) -> None:

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from podwright.spec.forms import Count, Line, Name, Number, Strict, read_text
+from podwright.spec.forms import read_text
 from podwright.spec.source import decode, read_source
+from podwright.spec.types import Count, Line, Name, Number, Strict
 
 Positive = Annotated[Number, Field(gt=0)]
 

@@ -17,7 +17,7 @@ def pod_of(folder: RunFolder) -> Pod | None:
     """Return the pod that a run went to, from its own copy; None of a run on this machine alone."""
     from podwright.spec import load_pod
 
-    path = folder.path.parent / (folder.asked.parent or folder.id) / POD_FILE
+    path = folder.job_path / POD_FILE
     if not path.exists():
         return None
     return load_pod(path)

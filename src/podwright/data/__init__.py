@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.data.catalog.scan import Scanned
@@ -20,21 +21,6 @@ if TYPE_CHECKING:
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
-
-_HOMES = {
-    "catalog.scan": "Scanned",
-    "front_door": "Catalog FindRequest ScanRequest ShowRequest StatsRequest",
-    "labels.statistics": "Statistics",
-    "launcher": "CatalogLauncher StartedRun",
-    "policies.folder": "Policy",
-    "policies.policies": "Policies PolicyReport",
-    "progress": "Progress Advance",
-    "results": "CatalogListing DatasetColumns Found SelectionFiles",
-    "selecting.select": "Choice",
-    "selecting.selections": "Selection",
-    "tree.layouts": "FileRole Layout TypedColumn",
-}
-"""The file of each public name."""
 
 __all__ = [
     "Advance",
@@ -61,10 +47,4 @@ __all__ = [
     "StatsRequest",
     "TypedColumn",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names.split():
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = late_names(__name__, __file__)

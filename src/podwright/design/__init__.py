@@ -11,20 +11,41 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.design.bom import Item
+    from podwright.design.check import Checked
     from podwright.design.design import Design
+    from podwright.design.growth import Growth
+    from podwright.design.predict.acceptance import AcceptanceSheet
     from podwright.design.predict.capacity import CapacityPlan, DatasetFacts
     from podwright.design.predict.job_prediction import JobPrediction, JobRequest
+    from podwright.design.predict.placement import Placement
+    from podwright.design.predict.scaling import Range
+    from podwright.design.predict.scaling_errors import Error
+    from podwright.design.predict.series import Series
     from podwright.design.predict.series_prediction import SeriesPrediction
-    from podwright.design.predict.training import RunFacts, StepMark
+    from podwright.design.predict.training import RunFacts, StepMark, TrainingPrediction
+    from podwright.design.racks import model_name
+    from podwright.design.wiring import Cable
 
 __all__ = [
+    "AcceptanceSheet",
+    "Cable",
     "CapacityPlan",
+    "Checked",
     "DatasetFacts",
     "Design",
+    "Error",
+    "Growth",
+    "Item",
     "JobPrediction",
     "JobRequest",
+    "Placement",
+    "Range",
     "RunFacts",
+    "Series",
     "SeriesPrediction",
     "StepMark",
+    "TrainingPrediction",
+    "model_name",
 ]
 __getattr__ = late_names(__name__, __file__)

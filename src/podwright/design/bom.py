@@ -42,25 +42,6 @@ class Item:
         return self.price * self.count
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
-    """What a storage system gives each GPU; None where its bandwidth is not known."""
-
-    name: str
-    kind: str
-    blocks: int | None
-    bandwidth_bytes_s: int | None
-    per_gpu_bytes_s: float | None
-    needed_bytes_s: int
-
-    @property
-    def feeds(self) -> bool | None:
-        """Return whether that is enough."""
-        if self.per_gpu_bytes_s is None:
-            return None
-        return self.per_gpu_bytes_s >= self.needed_bytes_s
-
-
 def bill(
     requirements: Requirements, switches: Iterable[Switch], floor: Floor, parts: Mapping[CablePart, int]
 ) -> list[Item]:
@@ -82,21 +63,6 @@ def total(items: Iterable[Item]) -> tuple[float, list[str]]:
     rows = list(items)
     without = [row.item for row in rows if row.amount is None and row.count]
     return sum(row.amount or 0 for row in rows), without
-
-
-def feeds(requirements: Requirements, needed_bytes_s: int) -> list[Feed]:
-    """Return for each storage system what a GPU gets of it when all read at once."""
-    each_gpus = [requirements.models[host].gpus for host in requirements.hosts]
-    gpus = sum(model_gpus.count for model_gpus in each_gpus if model_gpus)
-    rows = []
-    for system in requirements.systems:
-        blocks, model = system.blocks, system.storage.model
-        read_bytes_s = system.storage.bandwidth_bytes_s
-        if read_bytes_s is None and blocks and model and model.read_bytes_s:
-            read_bytes_s = blocks * model.read_bytes_s
-        each = read_bytes_s / gpus if read_bytes_s is not None and gpus else None
-        rows.append(Feed(system.storage.name, system.storage.kind, blocks, read_bytes_s, each, needed_bytes_s))
-    return rows
 
 
 def _nodes(requirements: Requirements) -> list[Item]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from podwright.design.bom import total
 from podwright.design.floor import Rack
 from podwright.design.plan import NEEDED_BYTES_S, Blueprint
-from podwright.design.running import electricity
 
 
 def design_json(design: Blueprint, needed_bytes_s: int = NEEDED_BYTES_S) -> dict[str, Any]:
@@ -41,7 +39,7 @@ def _storage(design: Blueprint) -> dict[str, Any] | None:
         return None
     return {
         **_pick(size, "ports", "leaf", "spine"),
-        "cables": {**_pick(size, "node_leaf", "leaf_spine"), "storage": size.ports},
+        "cables": {**_pick(size, "node_leaf", "leaf_spine"), "storage": design.storage_cables},
         **_pick(size, "subscription", "subscription_nodes", "subscription_all"),
     }
 
@@ -89,8 +87,8 @@ def _rack(rack: Rack) -> dict[str, Any]:
 
 def _bom(design: Blueprint, needed_bytes_s: int) -> dict[str, Any]:
     items = design.bill()
-    amount, without = total(items)
-    fields = ("name", "kind", "blocks", "bandwidth_bytes_s", "per_gpu_bytes_s", "needed_bytes_s", "feeds")
+    amount, without = design.total()
+    fields = ("name", "kind", "blocks", "bandwidth_bytes_s", "per_gpu_bytes_s", "needed_bytes_s", "feeds", "limit")
     return {
         "items": [
             {**_pick(item, "kind", "item", "count", "price", "amount", "power_w"), "ports": item.ends or None}
@@ -104,7 +102,7 @@ def _bom(design: Blueprint, needed_bytes_s: int) -> dict[str, Any]:
 
 def _owned(design: Blueprint, bought: float) -> dict[str, Any]:
     """Return the electricity of the years that a pod stands, and the total with it."""
-    power = electricity(design.pod.costs, design.bill())
+    power = design.electricity()
     if power is None:
         return {"electricity": None, "total": bought}
     document = _pick(power, "amount", "cooling", "power_w")

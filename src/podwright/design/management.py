@@ -86,7 +86,8 @@ class _Plan:
         others: list[_Ports],
     ) -> None:
         self.switch, self.above, self.nodes, self.others = switch, above, nodes, others
-        self.all = [*nodes, *others]
+        # A device without a name is a block of storage that comes with later nodes: its port is kept.
+        self.all = [*nodes, *(ports for ports in others if ports.device)]
         width = max((ports.slow for ports in nodes), default=1)
         self.per_switch = max(switch.ports // width, 1)
         self.node_switches = ceil(len(nodes) / self.per_switch)
@@ -108,6 +109,8 @@ class _Plan:
             for port in range(ports.slow):
                 switch, index = divmod(taken, self.switch.ports)
                 taken += 1
+                if not ports.device:
+                    continue
                 name = _other_leaf(switch)
                 yield Cable("management", _kind(ports, port), ports.device, port + 1, name, index + 1)
 
@@ -162,6 +165,12 @@ class _Plan:
             yield f"{fast} fast management ports are not wired: `fabrics: {{management: {{aggregation: sn3700}}}}`"
         elif self.above is None and self.node_switches + self.other_switches > 1:
             yield "up-links of the management switches go to the site's own network"
+        above = sum(switch.tier == "aggregation" for switch in self.switches())
+        if above > 2:
+            yield (
+                f"{above} aggregation switches are not joined to each other: {KEPT_PORTS} ports of each are kept for a "
+                "peer and for the site's own network, which must join them"
+            )
 
     @property
     def _aggregates(self) -> bool:
@@ -202,10 +211,11 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
             yield _ports(host, requirements.models[host])
     yield from (_Ports(name, 2, 0, has_bmc=True) for name in requirements.manager_models)
     names = [switch.name for switch in switches if switch.tier != "leaf"]
+    coming = _coming(requirements)
     for system in requirements.systems:
         if not system.paired:
-            names += system.names
-    yield from (_Ports(name, 1, 0, has_bmc=False) for name in names)
+            names += system.names_planned
+    yield from (_Ports("" if name in coming else name, 1, 0, has_bmc=False) for name in names)
     leaves: dict[int, list[str]] = defaultdict(list)
     for switch in switches:
         if switch.tier == "leaf":
@@ -217,8 +227,16 @@ def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[
             if system.paired and unit:
                 blocks += system.of_unit(unit - 1)
         for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
-            yield _Ports(name, 1, 0, has_bmc=False)
+            yield _Ports("" if name in coming else name, 1, 0, has_bmc=False)
         said.update(blocks)
+
+
+def _coming(requirements: Requirements) -> set[str]:
+    """Return the blocks that keep their ports and addresses, and come with later nodes."""
+    names: set[str] = set()
+    for system in requirements.systems:
+        names |= set(system.names_planned[: system.room]) - set(system.names)
+    return names
 
 
 def _units(requirements: Requirements) -> int:
@@ -230,7 +248,7 @@ def _units(requirements: Requirements) -> int:
 def _others_planned(requirements: Requirements, switches: Sequence[Switch], plan: _Plan) -> int:
     """Count the ports of all that is no node when the planned nodes are there."""
     leaves = sum(switch.tier == "leaf" for switch in switches)
-    blocks = sum(len(system.names_planned) - len(system.names) for system in requirements.systems)
+    blocks = sum(len(system.names_planned) - system.room for system in requirements.systems)
     return sum(ports.slow for ports in plan.others) - leaves + requirements.managed_leaves_planned + blocks
 
 

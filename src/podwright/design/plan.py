@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,9 @@ from podwright.design.management import Management, design_management
 from podwright.design.networks import Network
 from podwright.design.racks import lay_out
 from podwright.design.requirements import Requirements, requirements_of, speed_warnings
+from podwright.design.running import Electricity, electricity
 from podwright.design.sockets import Sockets
-from podwright.design.systems import storage_ends
+from podwright.design.storage_ports import Feed, checked_ends, feeds, storage_notes
 from podwright.design.topology import Topology, topology_of
 from podwright.design.wiring import Cable, Switch, Wired
 from podwright.spec import Pod, SwitchModel
@@ -61,7 +63,7 @@ class Blueprint:
             wired["compute"] = wiring.wire_compute(requirements.compute, compute, requirements.hosts)
             switches += wired["compute"].switches
         if requirements.storage and storage:
-            ends = storage_ends(requirements.systems, storage.ports, requirements.storage.ports_per_unit)
+            ends = checked_ends(requirements, storage)
             wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
             switches += wired["storage"].switches
         made = cls(requirements, compute, storage, wired, design_management(requirements, switches))
@@ -84,6 +86,11 @@ class Blueprint:
         """Return all cables, fabric by fabric."""
         own = self.management.cables if self.management else ()
         return [*chain.from_iterable(wired.cables for wired in self.wired.values()), *own]
+
+    @property
+    def storage_cables(self) -> int:
+        """Count the cables of storage systems."""
+        return sum(cable.kind == "storage" for cable in self.cables)
 
     @property
     def networks(self) -> list[Network]:
@@ -136,9 +143,7 @@ class Blueprint:
             if managers:
                 hosts = " and ".join(managers)
                 notes.append(f"{fabric}: subnet manager (OpenSM or UFM) on {hosts}")
-        if self.management is not None:
-            notes += self.management.notes
-        return notes
+        return [*notes, *storage_notes(self.requirements), *(self.management.notes if self.management else ())]
 
     def bill(self) -> list[bom.Item]:
         """Return the bill of materials."""
@@ -149,9 +154,18 @@ class Blueprint:
         parts = plugs.parts(self.cage_groups, self.sockets, speeds)
         return bom.bill(self.requirements, self.switches, self.floor, parts)
 
-    def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[bom.Feed]:
+    def total(self) -> tuple[float, list[str]]:
+        """Return the price of what has one, and the names of what has none."""
+        return bom.total(self.bill())
+
+    def electricity(self) -> Electricity | None:
+        """Return the electricity of the years that the pod stands; None where power or its price is not known."""
+        return electricity(self.pod.costs, self.bill())
+
+    def feeds(self, needed_bytes_s: int = NEEDED_BYTES_S) -> list[Feed]:
         """Return what each storage system gives a GPU."""
-        return bom.feeds(self.requirements, needed_bytes_s)
+        cables = Counter(cable.a for cable in self.cables if cable.kind == "storage")
+        return feeds(self.requirements, self.storage, cables, needed_bytes_s)
 
     def _runs(self) -> Iterator[tuple[SwitchModel | None, list[Cable]]]:
         """Yield the cables with the switch whose ports decide what they are made of."""

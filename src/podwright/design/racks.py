@@ -265,7 +265,7 @@ def _blocks(requirements: Requirements) -> list[Device]:
     devices: list[Device] = []
     for system in requirements.systems:
         model = system.storage.model
-        if model is not None and system.planned:
+        if model is not None:
             title, height = model.name or system.storage.kind, model.rack_units or 1
             devices += [
                 Device(name, "storage", title, height, model.power_w, model.weight_kg) for name in system.names_planned

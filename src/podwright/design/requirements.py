@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, units_of
+from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, storage_ports, units_of
 from podwright.design.speeds import check_ports, link_speed, slower_ports, switch_at
-from podwright.design.systems import System, Units, systems_of
+from podwright.design.systems import PORT_BYTES_S, System, Units, storage_ends, systems_of, without_cable
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -135,6 +135,9 @@ def requirements_of(pod: Pod) -> Requirements:
     for group in pod.nodes:
         models |= dict.fromkeys(group.hosts, group.model)
     systems = tuple(systems_of(pod, _units(compute, storage, len(hosts))))
+    if storage is not None and storage_switch is not None and systems:
+        storage = _with_ports(pod, storage, storage_switch, systems)
+        systems = tuple(_cabled(storage, storage_switch, systems))
     return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
 
 
@@ -271,16 +274,53 @@ def _storage(
     return parameters, fabric.switch
 
 
+def _with_ports(
+    pod: Pod, storage: StorageParameters, switch: SwitchModel, systems: Sequence[System]
+) -> StorageParameters:
+    """Return a storage fabric with ports for all blocks of its systems; a number that the pod itself gives stays.
+
+    More than a cable to each block is worth it as long as leaves have as many up-links as storage ports.
+    """
+    own, speed, units = pod.fabrics.storage, port_bytes_s(switch), systems[0].units
+    cables = sum(ceil(system.cables(speed) / units.planned) for system in systems)
+    least = sum(system.room for system in systems)
+    storage = replace(storage, least_ports=max(least, min(cables, storage.ports_per_unit)))
+    if own is not None and own.ports_per_unit is not None:
+        return storage
+    worth = storage.node_ports * ((storage.switch_ports - units.slots) // 2)
+    blocks = sum(ceil((system.planned or 1) / units.planned) for system in systems)
+    ports = max(storage.ports_per_unit, blocks, min(cables, worth))
+    return replace(storage, ports_per_unit=ports, least_ports=max(least, min(cables, ports)))
+
+
+def _cabled(storage: StorageParameters, switch: SwitchModel, systems: Sequence[System]) -> Iterator[System]:
+    """Yield the systems; blocks that get their ports with planned nodes are not there yet."""
+    now, planned = (
+        storage_ends(systems, storage_ports(storage, nodes), storage.ports_per_unit, port_bytes_s(switch))
+        for nodes in (storage.nodes, storage.planned)
+    )
+    later = set(without_cable(systems, now)) - set(without_cable(systems, planned))
+    for system in systems:
+        coming = later & set(system.names)
+        yield replace(system, cabled=len(system.names) - len(coming)) if coming and not system.paired else system
+
+
+def port_bytes_s(switch: SwitchModel) -> float:
+    """Return what a port of a switch carries."""
+    return switch.speed_gbps * 1e9 / 8 if switch.speed_gbps else PORT_BYTES_S
+
+
 def _units(compute: ComputeParameters | None, storage: StorageParameters | None, nodes: int) -> Units:
     parameters = storage or compute
     if parameters is None:
-        return Units(1, 1, nodes)
+        return Units(1, 1, nodes, nodes)
     unit, reserved = parameters.unit, parameters.reserved_slots
     slots_planned = parameters.planned + reserved
     return Units(
         now=units_of(parameters.nodes + reserved, unit),
         planned=units_of(slots_planned, unit),
         slots=slots_of(slots_planned, unit),
+        nodes=nodes,
     )
 
 

@@ -73,7 +73,7 @@ class ComputeSize:
 
 @dataclass(frozen=True, slots=True)
 class StorageParameters:
-    """What a storage fabric is sized from."""
+    """What a storage fabric is sized from; of a unit that is not full, `least_ports` are there from the beginning."""
 
     nodes: int
     switch_ports: int
@@ -82,6 +82,7 @@ class StorageParameters:
     ports_per_unit: int = 8
     nodes_planned: int = 0
     reserved_slots: int = 0
+    least_ports: int = 0
 
     @property
     def planned(self) -> int:
@@ -148,7 +149,7 @@ def size_storage(fabric: StorageParameters) -> StorageSize:
     planned_units = units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     slots = slots_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     leaf, planned_leaf = fabric.node_ports * units, fabric.node_ports * planned_units
-    planned_ports = _storage_ports(fabric, fabric.planned)
+    planned_ports = storage_ports(fabric, fabric.planned)
     per_leaf = ceil(planned_ports / planned_leaf)
     up = min(slots, fabric.switch_ports - slots - per_leaf)
     if up < 1:
@@ -156,16 +157,15 @@ def size_storage(fabric: StorageParameters) -> StorageSize:
     spine = spread(planned_leaf, up, fabric.switch_ports)
     if spine is None:
         raise _third_storage_tier(fabric)
-    free = spine * fabric.switch_ports - planned_leaf * up
     return StorageSize(
         units=units,
         slots=slots,
-        ports=_storage_ports(fabric, fabric.nodes),
+        ports=storage_ports(fabric, fabric.nodes),
         leaf=leaf,
         spine=spine,
         leaf_up=up,
         leaf_ports=per_leaf,
-        on_spines=free - 1 >= planned_ports,
+        on_spines=spine * fabric.switch_ports - planned_leaf * up > planned_ports,
         node_leaf=fabric.node_ports * fabric.nodes,
         leaf_spine=leaf * up,
     )
@@ -290,9 +290,10 @@ def _core_cables(fabric: ComputeParameters, leaves: _Leaves, spines: int, plane_
     return leaves.rails * spines * sum(divided(count * links, fabric.taper) for count in filled)
 
 
-def _storage_ports(fabric: StorageParameters, nodes: int) -> int:
+def storage_ports(fabric: StorageParameters, nodes: int) -> int:
+    """Return the ports for storage systems beside so many nodes."""
     if nodes < fabric.unit:
-        return ceil(fabric.ports_per_unit * nodes / fabric.unit)
+        return max(ceil(fabric.ports_per_unit * nodes / fabric.unit), min(fabric.least_ports, fabric.ports_per_unit))
     return fabric.ports_per_unit * units_of(nodes + fabric.reserved_slots, fabric.unit)
 
 

@@ -53,9 +53,9 @@ def wire_compute(fabric: ComputeParameters, size: ComputeSize, hosts: Sequence[s
 
 
 def wire_storage(
-    fabric: StorageParameters, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int]]
+    fabric: StorageParameters, size: StorageSize, hosts: Sequence[str], systems: Sequence[tuple[str, int] | None]
 ) -> Wired:
-    """Wire a storage fabric; `systems` says what each storage port leads to."""
+    """Wire a storage fabric; `systems` says what each storage port leads to, None for one that is kept free."""
     plan = _Storage(fabric, size)
     cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
     return Wired(plan.switches(), cables)
@@ -210,11 +210,12 @@ class _Storage:
                             "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * index + j + 1
                         )
 
-    def system_cables(self, systems: Sequence[tuple[str, int]]) -> Iterator[Cable]:
+    def system_cables(self, systems: Sequence[tuple[str, int] | None]) -> Iterator[Cable]:
         port_of = self._spine_port if self.size.on_spines else self._leaf_port
-        for port, (system, system_port) in enumerate(systems):
-            switch, number = port_of(port)
-            yield Cable("storage", "storage", system, system_port, switch, number)
+        for port, end in enumerate(systems):
+            if end is not None:
+                switch, number = port_of(port)
+                yield Cable("storage", "storage", *end, switch, number)
 
     def _row_names(self, i: int) -> list[str]:
         return [f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(self.fabric.node_ports)]

@@ -1,6 +1,6 @@
 """What every engine is: the life of a run on a target, as the rest of Podwright asks for it.
 
-An engine is one folder with one public class that has the methods of `Engine`. It schedules nothing: it gives a job to
+An engine is one folder with one public class that derives from `Engine`. It schedules nothing: it gives a job to
 whoever does (a keeper on this machine, Slurm, Kubernetes) and answers what became of it. To write another one, read
 this page, `order_of` below, and `engines/local`, which is the smallest.
 
@@ -49,38 +49,19 @@ from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podwright.engines.mirror import Trees
 from podwright.engines.staged import StagedData, staged_entries
-from podwright.engines.usage import Allocation, ClusterUsage, NodeUse, PartitionUse, Past, QueuedJob, partitions
+from podwright.engines.usage import ClusterUsage
 from podwright.pilot.protocol import Order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.points import point_id
 from podwright.spec.placeholders import fill
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
     from podwright.spec.inputs import Input
-
-__all__ = [
-    "NEEDS",
-    "Allocation",
-    "ClusterUsage",
-    "Engine",
-    "Files",
-    "Job",
-    "NodeUse",
-    "Part",
-    "PartitionUse",
-    "Past",
-    "QueuedJob",
-    "Request",
-    "Status",
-    "Unfinished",
-    "check_abilities",
-    "order_of",
-    "partitions",
-]
 
 Files = dict[str, str]
 """Rendered texts by path: `ID/job/order.json`. Engines and bring-up give the same type."""
@@ -197,15 +178,19 @@ class Unfinished(Refusal):
 
 
 class Engine(Protocol):
-    """The methods of an engine; the module's docstring tells when each is called."""
+    """The methods of an engine; the module's docstring tells when each is called.
+
+    A class of an engine derives from it: what has a body here is right for an engine that runs beside its client, and
+    asks nobody.
+    """
 
     name: str
-    lag_s: float
-    holds: bool
+    lag_s: float = 0.0
+    holds: bool = False
     """A run that comes after another waits for a client of ours to release it."""
-    sees_home: bool
+    sees_home: bool = False
     """Ranks see the client's home: a selection can be a folder of links there."""
-    remains: bool
+    remains: bool = False
     """What the engine has of a run may outlast its end: whoever looks then calls `clean`."""
 
     def unsupported(self) -> Mapping[str, str]:
@@ -222,6 +207,7 @@ class Engine(Protocol):
 
     def preflight(self, job: Job) -> None:
         """Look at the target a last time before the run exists; refuse what could not run there."""
+        return
 
     def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
         """Start the job of these folders, or find it started, and return the engine's own name for it.
@@ -240,9 +226,11 @@ class Engine(Protocol):
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Let runs start that are held for another; one that another client has released is left alone."""
+        return
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Do for runs that wait what nobody does while no client looks, such as to resume what this engine held."""
+        return
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
@@ -252,19 +240,15 @@ class Engine(Protocol):
 
         Return the runs of which all that is there came whole.
         """
+        return {folder.id for folder in folders}
 
-    def fetch(
-        self,
-        folders: Sequence[RunFolder],
-        names: Sequence[str],
-        limit_bytes: int | None = None,
-        but: Sequence[str] = (),
-    ) -> dict[str, list[LeftOut]]:
-        """Bring these parts of the runs' folders to this machine, `but` those inside them.
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees) -> dict[str, list[LeftOut]]:
+        """Bring these parts of the runs' folders to this machine.
 
         Return the runs whose parts are here now, each with what was left out: too much, or no plain file. A run that is
         missing could not be brought just now.
         """
+        return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
@@ -277,6 +261,7 @@ class Engine(Protocol):
 
         It is asked only where `unsupported` has no reason against it (`route`).
         """
+        raise refuse(NO_ROUTE)
 
     def remove(self, folder: RunFolder) -> None:
         """Remove what the run left elsewhere; its folder here is not this method's."""
@@ -286,15 +271,18 @@ class Engine(Protocol):
 
         A run that has no such part there is missing.
         """
+        return {}
 
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
 
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""
+        return None
 
     def close(self) -> None:
         """Let go of connections; runs go on. Nothing is called after it."""
+        return
 
 
 NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
@@ -318,6 +306,14 @@ def check_abilities(engine: Engine, request: Request) -> None:
     ]
     if missing:
         raise workload.refusal(missing)
+
+
+def parts_of(request: Request, **of_engine: Any) -> tuple[Part, ...]:
+    """Return all parts, each with its order."""
+    points = enumerate(zip(request.part_ids(), request.points, strict=True))
+    return tuple(
+        Part(run_id, point or None, order_of(request, index, **of_engine)) for index, (run_id, point) in points
+    )
 
 
 def order_of(request: Request, index: int, **of_engine: Any) -> Order:

@@ -67,16 +67,17 @@ def pilot_zip(compiled: bool = True) -> bytes:
     """
     if not compiled:
         return _packed(compiled=False)
-    source, kept = _source_digest(), Path(importlib.util.cache_from_source(str(PILOT / "pilot.py"))).with_suffix(".pyz")
+    source = _source_digest()
+    cached = Path(importlib.util.cache_from_source(str(PILOT / "pilot.py"))).with_suffix(".pyz")
     with suppress(OSError):
-        content = kept.read_bytes()
+        content = cached.read_bytes()
         if content.endswith(source):
             return content
     content = _packed(compiled=True, comment=source)
     if not sys.dont_write_bytecode:
         with suppress(OSError):  # as where Python itself may not keep its bytecode
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, content, mode=0o644)
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(cached, content, mode=0o644)
     return content
 
 
@@ -149,15 +150,15 @@ class Snapshot:
     files: int
 
 
-def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
-    """Pack what git tracks or would add, else all but .podwrightignore, and what is `wanted` beside it, or that alone.
+def snapshot(folder: Path | None, extra: AlsoTravels = NO_MORE, spool: Path | None = None) -> Snapshot:
+    """Pack what git tracks or would add, else all but .podwrightignore, and what is `extra` beside it, or that alone.
 
     What is too much for memory lies in the folder `spool` meanwhile, or where temporary files do.
     """
     root, names, size = Path(), list[str](), 0
     if folder is not None:
         root = folder.resolve()
-        names, size = files_that_travel(folder, root, wanted)
+        names, size = files_that_travel(folder, root, extra)
     if size > LIMIT_BYTES:
         raise refuse(
             f"the code folder {folder} holds {size / 1e9:.1f} GB in {len(names)} files; at most 1 GiB travels",
@@ -171,10 +172,10 @@ def snapshot(folder: Path | None, wanted: AlsoTravels = NO_MORE, spool: Path | N
         with tarfile.open(fileobj=tar, mode="w", format=tarfile.PAX_FORMAT) as archive:
             for name in names:
                 _pack(archive, root, name)
-            for name, data in sorted(wanted.made.items()):
+            for name, data in sorted(extra.made.items()):
                 add_to_tar(archive, name, data)
         tar.seek(0)
-        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names) + len(wanted.made))
+        return Snapshot(tar, hashlib.file_digest(tar, "sha256").hexdigest(), len(names) + len(extra.made))
     except OSError as error:
         tar.close()
         message = f"there is no room for a copy of {folder}: {(error.strerror or str(error)).lower()}"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from podwright.files.untrusted import read_untrusted
-from podwright.runs import RunFolder
 from podwright.spec.problems import Problem, Refusal
 
 SITE = "job/site.json"
@@ -18,28 +17,23 @@ Types = Mapping[str, type | tuple[type, ...]]
 class SiteLost(Refusal):
     """What tells the cluster cannot be read any more: nobody can ask it about the run, or clear up there."""
 
-    def __init__(self, whole: Path, reason: str, file: str = SITE) -> None:
+    def __init__(self, path: Path, reason: str, file: str = SITE) -> None:
         hint = "`podwright rm` removes the run here, and says what may be left there"
-        super().__init__([Problem(str(whole / file), None, None, "", f"cannot be read: {reason}", hint)])
+        super().__init__([Problem(str(path / file), None, None, "", f"cannot be read: {reason}", hint)])
         self.reason = f"{file} cannot be read: {reason}"
 
 
-def whole_of(folder: RunFolder) -> Path:
-    """Return the folder of the whole job, where all that its points share lies."""
-    return folder.path.parent / (folder.asked.parent or folder.id)
-
-
-def read_site(whole: Path, types: Types) -> dict[str, Any]:
-    """Return what is known of a job's cluster, with values of these types."""
+def read_site(path: Path, types: Types) -> dict[str, Any]:
+    """Return what is known of the cluster of the job in this folder, with values of these types."""
     try:
-        site = json.loads(read_untrusted(whole, SITE))
+        site = json.loads(read_untrusted(path, SITE))
     except OSError as error:
-        raise SiteLost(whole, (error.strerror or str(error)).lower()) from None
+        raise SiteLost(path, (error.strerror or str(error)).lower()) from None
     except (ValueError, RecursionError):
-        raise SiteLost(whole, "it is no JSON") from None
+        raise SiteLost(path, "it is no JSON") from None
     if not isinstance(site, dict):
-        raise SiteLost(whole, "it holds no fields")
+        raise SiteLost(path, "it holds no fields")
     wrong = [name for name, kind in types.items() if not isinstance(site.get(name), kind)]
     if wrong:
-        raise SiteLost(whole, f"it does not say {', '.join(wrong)}")
+        raise SiteLost(path, f"it does not say {', '.join(wrong)}")
     return site

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from podwright.launch.prune import Prunable, Pruned, prunable, prune_runs
     from podwright.launch.records import RunRecords
     from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
-    from podwright.launch.run_filter import ANY, STATES, RunChoice
+    from podwright.launch.run_filter import ANY, RunChoice
     from podwright.launch.session import Session
     from podwright.launch.starting import notifier, profiled, render, start
+    from podwright.runs.states import STATES
 
 __all__ = [
     "ANY",

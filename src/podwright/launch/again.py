@@ -10,7 +10,7 @@ from podwright.engines.payload import Snapshot
 from podwright.launch.follow import look
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.submission import prepare, start
+from podwright.launch.submission import Submission, prepare, start
 from podwright.runs import RunFolder
 from podwright.runs.points import point_id
 from podwright.runs.shared_files import digest_of
@@ -38,7 +38,8 @@ def start_again(session: Session, run_id: str, resume: bool = False) -> Run:
     if resume:
         workload = _resumed(session, folder, workload)
     new = session.home.new_id(workload.name)
-    with prepare(session, workload, asked.target, new, code=_code(session, folder)) as prepared:
+    submission = Submission(workload, asked.target, new, code=_code(session, folder))
+    with prepare(session, submission) as prepared:
         if dict(prepared.request.pinned) != (asked.inputs or {}):
             raise refuse(f"the selection that {run_id} was given holds something else by now", hint=_HINT)
         return Run(session, start(session, prepared))
@@ -66,9 +67,9 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
 
 
 def _place_on_slurm(folder: RunFolder) -> str:
-    from podwright.engines.slurm.site import place_of
+    from podwright.engines.slurm.site import run_path
 
-    return place_of(folder)
+    return run_path(folder)
 
 
 def _place_on_kubernetes(folder: RunFolder) -> str | None:
@@ -91,7 +92,7 @@ def _code(session: Session, folder: RunFolder) -> Snapshot | None:
     asked = folder.asked
     if asked.code is None:
         return None
-    parts = [session.home.folder(point_id(folder.id, index)) for index in range(min(asked.points, 1))]
+    parts = [session.home.folder(point) for point in asked.point_ids[:1]]
     for place in (folder, *parts):
         path = place.path / "job" / "code.tar"
         if path.exists() and digest_of(path) == asked.code.get("sha256"):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from podwright.engines.mirror import Trees
 from podwright.engines.site import SiteLost
 from podwright.files.untrusted import read_untrusted
 from podwright.launch.follow import by_engine
@@ -42,7 +43,7 @@ def bring_values(session: Session, folders: Sequence[RunFolder]) -> set[str]:
     here = set(closed)
     for engine, members in by_engine(session, [folder for folder in folders if folder.id not in closed]):
         with session.using(engine), suppress(Refusal, SiteLost):
-            here.update(engine.fetch(members, (RESULTS,), MAX_BYTES))
+            here.update(engine.fetch(members, Trees((RESULTS,), MAX_BYTES)))
     return here
 
 

@@ -15,7 +15,7 @@ from podwright.engines.payload import Snapshot, bytecode, snapshot
 from podwright.launch.call_values import bring_values, early_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.submission import prepare, start
+from podwright.launch.submission import Submission, prepare, start
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def start_call(
     """Start a run whose ranks call a function; with items one run for each, as one array."""
     workload = _workload(function, on, given, items)
     code, run_id = _code(session.home, workload, function, args, items), session.home.new_id(workload.name)
-    with prepare(session, workload, on, run_id, code=code) as prepared:
+    with prepare(session, Submission(workload, on, run_id, code=code)) as prepared:
         return Run(session, start(session, prepared))
 
 

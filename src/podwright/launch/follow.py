@@ -10,7 +10,7 @@ from itertools import chain
 
 from podwright.costs.record import record_cost
 from podwright.engines.base import Engine, Status
-from podwright.engines.mirror import TOO_LARGE
+from podwright.engines.mirror import TOO_LARGE, Trees
 from podwright.engines.site import SiteLost
 from podwright.launch.after import settle_held
 from podwright.launch.cleanup import clean_ended, is_in
@@ -24,7 +24,6 @@ from podwright.runs import SETTLED, Home, Record, RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.fold import BRINGS_DATA
-from podwright.runs.points import point_ids
 from podwright.runs.seal import seal
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
@@ -90,8 +89,7 @@ def _reconcile(session: Session, ids: Sequence[str]) -> dict[str, Record]:
             records.update(_Look(session, engine).at(members))
     for folder in folders:
         if folder.asked.points:
-            points = point_ids(folder.id, folder.asked.points)
-            reconcile(session, [point for point in points if home.is_there(point)])
+            reconcile(session, [point for point in folder.asked.point_ids if home.is_there(point)])
             records[folder.id] = home.read(folder.id)
     return records
 
@@ -198,7 +196,7 @@ class _Look:
             return
         gaps = self.engine.collect(folders)
         try:
-            left_out = self.engine.fetch(folders, ("results",), RESULTS_BYTES, but=(WORKDIR,))
+            left_out = self.engine.fetch(folders, Trees(("results",), RESULTS_BYTES, but=(WORKDIR,)))
         except Refusal:
             return  # a cluster that is away just now: the next look closes them
         for folder in folders:
@@ -317,7 +315,7 @@ class _Look:
 
     def _finish_submit(self, folder: RunFolder, record: Record, alone: bool = False) -> Record:
         """Submit what a dead client left; `alone`: the engine takes this part without those that it has already."""
-        siblings = self._siblings(folder)
+        siblings = _siblings(self.home, folder)
         with submitting((siblings or [folder])[0]) as nobody_else:
             if not nobody_else:
                 return record  # its client is at it
@@ -346,7 +344,7 @@ class _Look:
         """
         if time.time() - record.created_at >= FINISH_S:
             return False
-        siblings = self._siblings(folder)
+        siblings = _siblings(self.home, folder)
         parts = siblings
         if alone:
             parts = [sibling for sibling in siblings if sibling.handle is None]
@@ -355,16 +353,16 @@ class _Look:
             return False
         return resubmit(self.engine, siblings, parts)
 
-    def _siblings(self, folder: RunFolder) -> list[RunFolder]:
-        """Return all parts of the same job; none when the client died before it had written them all."""
-        parent = folder.asked.parent
-        if parent is None:
-            return [folder]
-        count = self.home.folder(parent).asked.points
-        ids = point_ids(parent, count)
-        if not all(self.home.has(run_id) for run_id in ids):
-            return []
-        return [self.home.folder(run_id) for run_id in ids]
+
+def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:
+    """Return all parts of the same job; none when the client died before it had written them all."""
+    parent = folder.asked.parent
+    if parent is None:
+        return [folder]
+    ids = home.folder(parent).asked.point_ids
+    if not all(home.has(run_id) for run_id in ids):
+        return []
+    return [home.folder(run_id) for run_id in ids]
 
 
 def _sentence(folder: RunFolder, gap: LeftOut) -> str:

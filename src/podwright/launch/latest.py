@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from podwright.files.untrusted import open_untrusted
 from podwright.launch.finding import find, recent
 from podwright.pilot.protocol import parse_line, record_folders
-from podwright.runs.events import Event, PilotStarted, RankStarted, ResultTold, Sample, parse_event, parse_sample
+from podwright.runs.event_reader import parse_event, parse_sample
+from podwright.runs.events import Event, PilotStarted, RankStarted, ResultTold, Sample
 
 if TYPE_CHECKING:
     from podwright.launch.session import Session

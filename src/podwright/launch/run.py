@@ -17,19 +17,18 @@ from podwright.launch.failures import explain
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
+from podwright.launch.pull import CLOSE_S, pull
 from podwright.launch.records import RunRecords
 from podwright.launch.session import Session
 from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
-from podwright.runs.copies import Copier, LeftOut, ignore
-from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample, last_results
-from podwright.runs.points import point_ids
+from podwright.runs.copies import LeftOut, ignore
+from podwright.runs.event_reader import last_results
+from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import Refusal, refuse
 
-CLOSE_S = 10.0
-"""How long the closing of a folder is waited for, once the record must have come."""
 POLL_S = (0.05, 0.1)
 """A short run is noticed at once, a long one is asked about ten times a second."""
 MAX_SAMPLES = 10_000
@@ -100,7 +99,7 @@ class Run:
         home = self._session.home
         ids = home.index.points(self.id)
         if self.folder.is_readable:
-            ids = point_ids(self.id, self.folder.asked.points)
+            ids = self.folder.asked.point_ids
         return [Run(self._session, point) for point in ids if home.is_there(point)]
 
     def records(self) -> RunRecords:
@@ -134,20 +133,6 @@ class Run:
         """Return what is known here, without asking the target."""
         return self._session.home.read_anyway(self.id)
 
-    def _is_over(self, record: Record) -> bool:
-        """Return whether it is final and its folder closed: its last lines are in.
-
-        A closing that never comes is not waited for.
-        """
-        if not record.is_final or record.state == "lost" or record.ended_at is None:
-            return record.is_final
-        if not self.folder.is_readable:
-            return True  # nobody can close it
-        if all(part.folder.is_sealed for part in self.parts()):
-            return True
-        late_s = CLOSE_S + self._session.engine_of(self.folder).lag_s
-        return self._session.clock.time() - record.ended_at > late_s
-
     def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
         """Wait until the run is over, or the time is; the record says which.
 
@@ -159,7 +144,7 @@ class Run:
         while True:
             looked = clock.monotonic()
             record = self._looked_at(patient)
-            if self._is_over(record):
+            if _is_over(self, record):
                 return record
             if timeout_s is not None and clock.monotonic() >= began + timeout_s:
                 return record
@@ -189,7 +174,7 @@ class Run:
             fresh = list(deque(samples.rows(), maxlen=MAX_SAMPLES))
             record = self._looked_at(patient)
             yield Change(record, last_results(events.rows()), fresh)
-            if self._is_over(record):
+            if _is_over(self, record):
                 return
             self._session.clock.sleep(pause_s)
             pause_s = min(pause_s * 1.3, poll_s)
@@ -213,7 +198,7 @@ class Run:
         while True:
             record = self.record()
             yield tail.read()
-            if self._is_over(record):
+            if _is_over(self, record):
                 return
             self._session.clock.sleep(0.2)
 
@@ -292,41 +277,7 @@ class Run:
 
         Links that stay in the run are kept; what is no plain file is left out, and `leave_out` is told.
         """
-        for gap in self._fetch(list(paths) or ["results", "checkpoints"]):
-            leave_out(gap)
-        wanted = list(paths) or [name for name in ("results", "checkpoints") if (self.folder.path / name).exists()]
-        root = self.folder.path.resolve()
-        copier = Copier(root, leave_out)
-        copied = []
-        for name in wanted:
-            source = (root / name).resolve()
-            if not paths and not source.is_relative_to(root):
-                # A whole folder that the run made a link: it is left out by name, and the other is copied still.
-                copier.copy(root / name, to / self.id / name)
-                continue
-            if not source.is_relative_to(root) or not source.exists():
-                raise refuse(f"{self.id} has no {name}", hint=f"it has {', '.join(self._has()) or 'nothing yet'}")
-            target = to / self.id / source.relative_to(root)
-            if copier.copy(source, target):
-                copied.append(target)
-        return copied
-
-    def _fetch(self, paths: list[str]) -> list[LeftOut]:
-        """Bring paths of the run here, and return what did not come.
-
-        A look that another command takes at the run just now is waited for.
-        """
-        engine, clock = self._session.engine_of(self.folder), self._session.clock
-        deadline = clock.monotonic() + CLOSE_S
-        while self.id not in (brought := engine.fetch([self.folder], paths)):
-            if clock.monotonic() > deadline:
-                raise refuse(f"{self.id} cannot be brought here: another command is at it", exit_code=3)
-            clock.sleep(0.2)
-        return brought[self.id]
-
-    def _has(self) -> list[str]:
-        inner = {"keeper.lock", "seal.lock", "submit.lock", "token", "cancelled", "lease"}
-        return sorted(path.name for path in self.folder.path.iterdir() if path.name not in inner)
+        return pull(self._session, self.folder, paths, to, leave_out)
 
     def shell(self, node: int) -> list[str]:
         """Return the command that opens a shell beside the ranks of a node."""
@@ -382,6 +333,21 @@ def refuse_silence(record: Record) -> None:
     if record.silence:
         hint = f"the run goes on without us: `podwright attach {record.id}` later"
         raise refuse(record.silence, hint=hint, exit_code=UNREACHABLE)
+
+
+def _is_over(run: Run, record: Record) -> bool:
+    """Return whether it is final and its folder closed: its last lines are in.
+
+    A closing that never comes is not waited for.
+    """
+    if not record.is_final or record.state == "lost" or record.ended_at is None:
+        return record.is_final
+    if not run.folder.is_readable:
+        return True  # nobody can close it
+    if all(part.folder.is_sealed for part in run.parts()):
+        return True
+    late_s = CLOSE_S + run._session.engine_of(run.folder).lag_s
+    return run._session.clock.time() - record.ended_at > late_s
 
 
 def _moment(time_s: float | None) -> datetime | None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from podwright.runs.states import STATES
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.runs import Record
-
-STATES = ("pending", "starting", "running", "succeeded", "failed", "cancelled", "lost")
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,6 @@ class RunChoice:
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATES:
-            # Imported here: it brings the reader of YAML, and `ps` reads none.
-            from podwright.spec.findings import one_of
-
             raise refuse(f'"{self.state}" is not a state', one_of(self.state, "a state", STATES), field="--state")
 
     @property

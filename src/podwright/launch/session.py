@@ -115,24 +115,24 @@ class Session:
         if target in self._engines:
             return self._engine((target.encode(), None), self._engines[target])
         # The points of a matrix have no copy of the pod: their parent's is theirs.
-        whole = folder.path.parent / (folder.asked.parent or folder.id)
+        job_path = folder.job_path
         with self._lock:
-            known = self._open.get(self._of_run.get(whole, (b"", None)))
+            known = self._open.get(self._of_run.get(job_path, (b"", None)))
             if known:
                 return known.engine
             scheduler = target.rpartition(":")[2] if ":" in target else None
-            return self._read(whole, scheduler)
+            return self._read(job_path, scheduler)
 
-    def _read(self, whole: Path, scheduler: str | None) -> Engine:
+    def _read(self, job_path: Path, scheduler: str | None) -> Engine:
         from podwright.spec import load_pod
 
-        path = whole / POD_FILE
+        path = job_path / POD_FILE
         try:
             source = read_untrusted(path.parent, path.name)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise SiteLost(whole, reason, POD_FILE.as_posix()) from None
-        self._of_run[whole] = (source, scheduler)
+            raise SiteLost(job_path, reason, POD_FILE.as_posix()) from None
+        self._of_run[job_path] = (source, scheduler)
         if len(self._of_run) > MAX_RUNS:
             self._of_run.popitem(last=False)
         known = self._open.get((source, scheduler))
@@ -142,7 +142,7 @@ class Session:
             pod = load_pod(path)
             pod.scheduler(scheduler)
         except Refusal as refusal:
-            raise SiteLost(whole, refusal.problems[0].message, POD_FILE.as_posix()) from None
+            raise SiteLost(job_path, refusal.problems[0].message, POD_FILE.as_posix()) from None
         return self.engine_for(pod, scheduler)
 
     def _engine(self, key: Key, make: Callable[[], Engine]) -> Engine:

@@ -9,9 +9,11 @@ from typing import Any
 
 from pydantic import Field
 
-from podwright.spec.forms import Finding, Line, Strict, read_text
+from podwright.spec.findings import Finding
+from podwright.spec.forms import read_text
 from podwright.spec.problems import refuse
 from podwright.spec.source import decode, read_source
+from podwright.spec.types import Line, Strict
 
 FILE = "settings.yaml"
 

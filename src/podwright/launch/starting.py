@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from podwright.launch.run import Run
 from podwright.launch.session import Session
-from podwright.launch.submission import prepare
+from podwright.launch.submission import Submission, prepare
 from podwright.launch.submission import start as submit
 from podwright.runs import Home
 from podwright.runs.store import default_home
@@ -26,7 +26,7 @@ def render(
     """Return what `start` would write and start, file by file, to the letter; nothing is touched."""
     # Not `Session.open()`, which would make a home where there is none.
     session = session or Session(Home(default_home()))
-    with prepare(session, workload, on, run_id or f"{workload.name}-0000") as prepared:
+    with prepare(session, Submission(workload, on, run_id or f"{workload.name}-0000")) as prepared:
         return prepared.files
 
 
@@ -41,7 +41,8 @@ def start(
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
     home = session.home
     before = home.resolve(after) if after else None
-    with prepare(session, workload, on, run_id or home.new_id(workload.name), repeat, before) as prepared:
+    submission = Submission(workload, on, run_id or home.new_id(workload.name), repeat, before)
+    with prepare(session, submission) as prepared:
         return Run(session, submit(session, prepared))
 
 

@@ -49,27 +49,30 @@ class Prepared:
             self.code.tar.close()
 
 
-def prepare(
-    session: Session,
-    workload: Workload,
-    target: str,
-    run_id: str,
-    repeat: int = 1,
-    after: str | None = None,
-    code: Snapshot | None = None,
-) -> Prepared:
-    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing.
+@dataclass(frozen=True)
+class Submission:
+    """What a user wants started, and where."""
 
-    Code that is handed in is taken as it is, and the folder is not looked at.
-    """
+    workload: Workload
+    target: str
+    run_id: str
+    repeat: int = 1
+    after: str | None = None
+    code: Snapshot | None = None
+    """Code that is handed in is taken as it is, and the folder is not looked at."""
+
+
+def prepare(session: Session, submission: Submission) -> Prepared:
+    """Decide everything about a run without starting it: look at the code folder and the target, touch nothing."""
+    workload, target, after = submission.workload, submission.target, submission.after
     engine, pod = session.target(target)
-    code = code or _code(workload, session.home)
+    code = submission.code or _code(workload, session.home)
     given = resolve(session, workload, pod, engine.sees_home)
     request = Request(
-        run_id=run_id,
+        run_id=submission.run_id,
         workload=workload,
         pod=pod,
-        points=_points(workload, repeat),
+        points=_points(workload, submission.repeat),
         code=None,
         data=given.inputs,
         pinned=given.pinned,
@@ -295,5 +298,5 @@ def resubmit(engine: Engine, siblings: Sequence[RunFolder], parts: Sequence[RunF
         return False
     with submitting(first) as alone, suppress(Refusal):
         if alone:
-            _submit(engine, first.asked.parent or first.id, parts, again=True)
+            _submit(engine, first.asked.job_id, parts, again=True)
     return True

@@ -142,5 +142,5 @@ def olympic_minutes(runs: Sequence[tuple[float | None, bool]]) -> float | None:
     if len(runs) < MIN_RUNS or missed > 1:
         return None
     # A run that missed its target is the worst, so that it is the one to be dropped.
-    kept = ordered[1:] if missed else ordered[1:-1]
-    return fmean(kept)
+    counted = ordered[1:] if missed else ordered[1:-1]
+    return fmean(counted)

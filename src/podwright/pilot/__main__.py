@@ -1,4 +1,4 @@
-"""What `python3 pilot.pyz` runs. Any Python, however old, must be able to read it, to be told that it is too old."""
+"""What `python3 pilot.pyz` runs. Any Python, however old, must be able to read it, to learn that it is too old."""
 
 import sys
 

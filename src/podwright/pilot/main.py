@@ -1,4 +1,4 @@
-"""`python3 pilot.pyz ROLE ...`: each role imports only what it needs, since a zip is compiled anew at every start."""
+"""`python3 pilot.pyz ROLE ...`: each role imports only what it needs, since a zip is compiled again at every start."""
 
 from __future__ import annotations
 

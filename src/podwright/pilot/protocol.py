@@ -52,7 +52,7 @@ FRAME_NUMBERS = 1 << 40
 SERIES_BYTES = 128 * 1024 * 1024
 """Of the series of one rank: some two million lines whole, and years of thinned ones."""
 GROWING_BYTES = 4 * 1024 * 1024 * 1024
-"""Of any other file that grows in the record of a node: a month of events, when eight ranks tell values each second."""
+"""Of any other file that grows in the record of a node: a month of events of eight ranks with values each second."""
 SERIES_SUFFIX = ".series.jsonl"
 CLOSED = "closed"
 """Beside a record that is written to its end."""
@@ -70,11 +70,11 @@ KEY_KIND = "k"
 KEY_VALUES = "v"
 """The values of a metrics sample, by metric name, or those of a line of a series."""
 KEY_OF = "of"
-"""How many lines that a rank told one line of its series stands for, where it is more than one."""
+"""How many lines that a rank reported one line of its series stands for, where it is more than one."""
 
 
 class Order(NamedTuple):
-    """What the pilots of a run are told: one file, the same for every node. Paths are relative to the file's folder.
+    """What the pilots of a run are to do: one file, the same for every node. Paths are relative to the file's folder.
 
     An empty `scratch` is a folder of the node's own, removed at the end; `mpi` are the words that start all ranks of an
     MPI program on this site, without them it is mpirun. `parent` is the folder of the matrix that the run is a point
@@ -88,7 +88,7 @@ class Order(NamedTuple):
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.
 
-    `launcher` is `torchrun`, `mpi`, `ranks`, or `plain`: one process that is told of no others. `stdin` is a file of
+    `launcher` is `torchrun`, `mpi`, `ranks`, or `plain`: one process that knows of no others. `stdin` is a file of
     the code. `keep` are patterns of what is kept of the folder that ranks started in, all of it where there are none;
     None where there is no place to keep it.
 
@@ -194,7 +194,7 @@ def mac(key: bytes, *parts: object) -> str:
 
 
 def same_mac(a: str, b: str) -> bool:
-    """Return whether two are the same, in a time that does not tell where they differ."""
+    """Return whether two are the same, in a time that does not show where they differ."""
     import hmac
 
     return hmac.compare_digest(a.encode(), b.encode())
@@ -207,7 +207,7 @@ OWN = b'{"podwright"'
 
 
 def parse_result(line: bytes) -> Optional[Dict[str, Any]]:
-    """Return the numbers a program tells by a line on stdout, as `{name: value}`; None for any other line.
+    """Return the numbers a program reports by a line on stdout, as `{name: value}`; None for any other line.
 
     MLLOG lines become `{key: value}` with `mllog` naming the event, so that run_start and run_stop keep their meaning.
     """
@@ -336,7 +336,7 @@ def parse_record_name(name: str) -> Optional[Tuple[int, int]]:
 
 
 def series_name(rank: int) -> str:
-    """Return the name of the file that holds all that a rank told."""
+    """Return the name of the file that holds all that a rank reported."""
     return f"rank{rank}{SERIES_SUFFIX}"
 
 

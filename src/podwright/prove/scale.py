@@ -94,8 +94,8 @@ def scaling_curve(cells: Sequence[Cell], kind: str, metric: str = "duration_s") 
     """
     ordered = sorted((cell for cell in cells if cell.values(metric)), key=lambda cell: cell.key.size)
     if not ordered:
-        hint = "`podwright ps` shows the runs, `podwright show RUN` what they told"
-        raise refuse(f"no run has succeeded and told {metric}", hint=hint, exit_code=1)
+        hint = "`podwright ps` shows the runs, `podwright show RUN` what they reported"
+        raise refuse(f"no run has succeeded and reported {metric}", hint=hint, exit_code=1)
     times = {cell.key.size: cell.values(metric) for cell in ordered}
     smallest, largest = ordered[0].key.size, ordered[-1].key.size
     law = None

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from podwright.spec.forms import Count, Finding, Line, Name, Strict, Whole, read_text
+from podwright.spec.findings import Finding
+from podwright.spec.forms import read_text
 from podwright.spec.source import decode, read_source
+from podwright.spec.types import Count, Line, Name, Strict, Whole
 
 EXAMPLE = "examples/suite.yaml"
 Order = Literal["alternate", "blocks"]
@@ -27,8 +29,8 @@ class ExcludedCells(Strict):
 
     def holds(self, cell: Mapping[str, object]) -> bool:
         """Tell whether a cell of these values is left out."""
-        given = self.model_dump(exclude_none=True)
-        return bool(given) and all(cell.get(name) == value for name, value in given.items())
+        values = self.model_dump(exclude_none=True)
+        return bool(values) and all(cell.get(name) == value for name, value in values.items())
 
 
 class SuiteFile(Strict):

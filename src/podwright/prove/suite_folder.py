@@ -164,15 +164,15 @@ class SuiteFolder:
         return [Cell(self.name, key, number, tuple(trials)) for key, trials in grouped.items()]
 
 
-def _trial(asked: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
-    cell = asked.get("cell")
+def _trial(request: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
+    cell = request.get("cell")
     row = cell if isinstance(cell, dict) else {}
     texts = {name: str(row.get(name) or "") for name in ("workload", "target", "runtime", "image")}
     return Trial(
         key=CellKey(size=whole(row.get("size")) or 0, **texts),
-        round=whole(asked.get("round")) or 0,
-        warmup=bool(asked.get("warmup")),
-        run=str(asked.get("run") or ""),
+        round=whole(request.get("round")) or 0,
+        warmup=bool(request.get("warmup")),
+        run=str(request.get("run") or ""),
         state=str(end.get("state") or ""),
         values={name: float(value) for name, value in (numbers(end.get("values")) or {}).items()},
         version=str(end.get("version") or ""),

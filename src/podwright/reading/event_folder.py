@@ -13,7 +13,7 @@ from podwright.runs import RunFolder, fields
 from podwright.runs.events import Recognised
 from podwright.runs.series import ToldValue
 
-PLACES = ("results", "checkpoints")
+FOLDERS = ("results", "checkpoints")
 MARK = ".tfevents."
 MAX_FILES = 16
 MAX_ENTRIES = 20_000
@@ -26,10 +26,10 @@ def event_files(folder: Path) -> list[str]:
     """Return the paths of event files below a run's folder, by their names; a link is not followed."""
     paths: list[str] = []
     entries = 0
-    for place in PLACES:
-        for where, folders, names in os.walk(folder / place):
+    for name in FOLDERS:
+        for parent, folders, names in os.walk(folder / name):
             entries += len(folders) + len(names)
-            below = Path(where).relative_to(folder)
+            below = Path(parent).relative_to(folder)
             if len(below.parts) > MAX_DEPTH or entries > MAX_ENTRIES:
                 folders.clear()
             paths += [(below / name).as_posix() for name in names if MARK in name]

@@ -242,18 +242,18 @@ def _picture(folder: Path, name: object) -> str:
 
 def _tails(run: RunFolder, events: tuple[Event, ...]) -> Iterator[LastLines]:
     """Yield the last lines of every rank, and of the launcher; of many ranks those that failed and the lowest."""
-    kept: dict[int | None, deque[tuple[str, str]]] = {}
+    lines: dict[int | None, deque[tuple[str, str]]] = {}
     nodes: dict[int | None, int] = {}
     for line in run.log_lines():
-        kept.setdefault(line.rank, deque(maxlen=_TAIL_LINES)).append((line.stream, line.text))
+        lines.setdefault(line.rank, deque(maxlen=_TAIL_LINES)).append((line.stream, line.text))
         nodes[line.rank] = line.node
     failed = [event.rank for event in events if isinstance(event, RankFailed | RankHung)]
-    ranks = sorted((rank for rank in kept if rank is not None), key=lambda rank: (rank not in failed, rank))
+    ranks = sorted((rank for rank in lines if rank is not None), key=lambda rank: (rank not in failed, rank))
     shown: list[int | None] = [*sorted(ranks[:_MAX_TAILS])]
-    if None in kept:
+    if None in lines:
         shown.append(None)
     for rank in shown:
-        yield LastLines(rank, nodes[rank], tuple(kept[rank]), rank is not None and rank in failed[-1:])
+        yield LastLines(rank, nodes[rank], tuple(lines[rank]), rank is not None and rank in failed[-1:])
 
 
 def _files(folder: Path) -> Iterator[TextFile]:

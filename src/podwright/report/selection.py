@@ -94,5 +94,5 @@ def _shares(pixels: Sequence[int], classes: int) -> list[float]:
 
 
 def _absent(selection: Selection) -> list[str]:
-    held = {row["name"] for row in _class_rows(selection)}
-    return [name for name in selection.classes if name not in held]
+    shown = {row["name"] for row in _class_rows(selection)}
+    return [name for name in selection.classes if name not in shown]

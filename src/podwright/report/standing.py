@@ -39,7 +39,7 @@ def _order(stories: Sequence[Story]) -> str:
     by_end = _by_time(stories, "duration_s")
     if len(by_end) == len(stories):
         return _first(by_end, "ended")
-    return "These runs do not tell how long they took, so no order can be given."
+    return "These runs do not report how long they took, so no order can be given."
 
 
 def _by_time(stories: Sequence[Story], name: str) -> list[tuple[float, str]]:

@@ -170,10 +170,10 @@ def _sensed(traits: Sequence[Traits], name: str) -> str:
 def _cost(session: Session, cell: Cell, prices: Pod | None) -> str:
     """Return what a run of the cell cost in the middle; a dash where no prices are given."""
     costs = [_run_cost(session, run, prices) for run in cell.runs if session.home.has(run)]
-    known = [cost for cost in costs if cost and isinstance(cost.get("amount"), int | float)]
-    if not known:
+    priced = [cost for cost in costs if cost and isinstance(cost.get("amount"), int | float)]
+    if not priced:
         return words.NONE
-    return f"{median(cost['amount'] for cost in known):,.4g} {known[0].get('currency') or ''}".strip()
+    return f"{median(cost['amount'] for cost in priced):,.4g} {priced[0].get('currency') or ''}".strip()
 
 
 def _run_cost(session: Session, run: str, prices: Pod | None) -> dict[str, Any] | None:

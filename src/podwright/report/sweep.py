@@ -188,14 +188,14 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
     if not figures:
         return "None of these points reported a value."
     figure = figures[0]
-    known, are_whole = _compared(stories, figure)
-    least = min(known, key=lambda pair: pair[0])
-    greatest = max(known, key=lambda pair: pair[0])
+    values, are_whole = _compared(stories, figure)
+    least = min(values, key=lambda pair: pair[0])
+    greatest = max(values, key=lambda pair: pair[0])
     goal = stories[0].data.goal
     if goal:
         value, story = greatest if goal.at_least else least
         met = "reached" if goal.reached_by(value) else "missed"
-        lead = "Best is" if are_whole else "No point that told it has succeeded; best so far is"
+        lead = "Best is" if are_whole else "No point that reported it has succeeded; best so far is"
         return f"{lead} {_at(story, axes)}: {figure.name} {figure.show(value)}, goal {goal.text} {met}."
     if least[0] == greatest[0]:
         return f"{figure.name} is {figure.show(least[0])} at every point."
@@ -205,9 +205,9 @@ def _sentence(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[
 
 def _compared(stories: Sequence[Story], figure: RunFigure) -> tuple[list[tuple[float, Story]], bool]:
     """Return the points with their values, of those that succeeded where there are any, and whether these are such."""
-    known = [(value, story) for story in stories if (value := figure.read(story)) is not None]
-    whole = [(value, story) for value, story in known if standing.is_measured(story)]
-    return whole or known, bool(whole)
+    values = [(value, story) for story in stories if (value := figure.read(story)) is not None]
+    measured = [(value, story) for value, story in values if standing.is_measured(story)]
+    return measured or values, bool(measured)
 
 
 def _at(story: Story, axes: Sequence[Axis]) -> str:
@@ -218,10 +218,10 @@ def _at(story: Story, axes: Sequence[Axis]) -> str:
 
 def _labels(stories: Sequence[Story], axes: Sequence[Axis]) -> list[str]:
     """Return what was varied, point by point; points that are alike in it have their names too."""
-    places = [_at(story, axes) for story in stories]
-    ids, counts = overlay.ids_of(stories), Counter(places)
-    pairs = zip(places, ids, strict=True)
-    return [place if counts[place] == 1 else f"{place} ({run_id})" for place, run_id in pairs]
+    labels = [_at(story, axes) for story in stories]
+    ids, counts = overlay.ids_of(stories), Counter(labels)
+    pairs = zip(labels, ids, strict=True)
+    return [label if counts[label] == 1 else f"{label} ({run_id})" for label, run_id in pairs]
 
 
 def _states(stories: Sequence[Story]) -> list[tuple[str, str]]:
@@ -248,33 +248,33 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
     down, across = sorted(axes, key=lambda axis: len(axis.values))
     if len(across.values) > _WIDEST:
         return []
-    places: dict[tuple[str, str], list[Story]] = {}
+    points: dict[tuple[str, str], list[Story]] = {}
     for story in stories:
         matrix = story.data.matrix
-        place = str(matrix.get(down.name)), str(matrix.get(across.name))
-        places.setdefault(place, []).append(story)
-    return [_map(figure, places, down, across) for figure in figures if len(set(map(figure.read, stories))) > 1]
+        position = str(matrix.get(down.name)), str(matrix.get(across.name))
+        points.setdefault(position, []).append(story)
+    return [_map(figure, points, down, across) for figure in figures if len(set(map(figure.read, stories))) > 1]
 
 
-def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
-    values = {place: _known(figure, stories) for place, stories in places.items()}
-    medians = {place: median(known) for place, known in values.items() if known}
+def _map(figure: RunFigure, points: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
+    values = {position: _known(figure, stories) for position, stories in points.items()}
+    medians = {position: median(known) for position, known in values.items() if known}
     least, greatest = min(medians.values()), max(medians.values())
-    best = _best_place(figure, places, medians)
+    best = _best_place(figure, points, medians)
     turned = bool(figure.less_is_better)
 
     def cell(row: Any, column: Any) -> SweepCell:
-        place = str(row), str(column)
+        position = str(row), str(column)
         at = f"{down.name}={row}, {across.name}={column}"
-        stories = places.get(place, ())
-        if place not in medians:
+        stories = points.get(position, ())
+        if position not in medians:
             reason = verdict.verdict_of(stories[0]).sentence if stories else "no such point"
             return SweepCell(words.NONE, 0, f"{at}: {reason}")
-        text = figure.show(medians[place])
-        title = f"{at}: {figure.name} {text} ({_spread(figure, values[place], stories)})"
-        if place == best:
+        text = figure.show(medians[position])
+        title = f"{at}: {figure.name} {text} ({_spread(figure, values[position], stories)})"
+        if position == best:
             title += ", the best"
-        return SweepCell(text, _shade(medians[place], least, greatest, turned), title, place == best)
+        return SweepCell(text, _shade(medians[position], least, greatest, turned), title, position == best)
 
     def cells(row: Any) -> tuple[SweepCell, ...]:
         return tuple(cell(row, column) for column in across.values)
@@ -284,13 +284,13 @@ def _map(figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], d
 
 
 def _best_place(
-    figure: RunFigure, places: Mapping[tuple[str, str], Sequence[Story]], medians: Mapping[tuple[str, str], float]
+    figure: RunFigure, points: Mapping[tuple[str, str], Sequence[Story]], medians: Mapping[tuple[str, str], float]
 ) -> tuple[str, str] | None:
-    """Return where the figure is best, among places where a point succeeded; None where nobody said what is good."""
-    measured = [place for place in medians if any(map(standing.is_measured, places[place]))]
+    """Return where the figure is best, among positions where a point succeeded; None where nobody said what is good."""
+    measured = [position for position in medians if any(map(standing.is_measured, points[position]))]
     if figure.less_is_better is None or not measured:
         return None
-    return (min if figure.less_is_better else max)(measured, key=lambda place: medians[place])
+    return (min if figure.less_is_better else max)(measured, key=lambda position: medians[position])
 
 
 def _colour(figure: RunFigure, best: object) -> str:

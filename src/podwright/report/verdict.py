@@ -245,7 +245,7 @@ def _utilisation(story: Story) -> KeyFigure | None:
     peak = peaks.pop()
     if peak is None:
         return None
-    note = f"{words.number(reached)} TFLOP/s a GPU, as the program told, of {words.number(peak)} in bf16"
+    note = f"{words.number(reached)} TFLOP/s a GPU, as the program reported, of {words.number(peak)} in bf16"
     return KeyFigure("Model FLOPs utilisation", words.percent(reached / peak), note)
 
 

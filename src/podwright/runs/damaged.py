@@ -13,6 +13,7 @@ from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder
 from podwright.runs.record import Asked, Record, from_row
 from podwright.runs.states import SETTLED
+from podwright.spec.problems import Refusal
 
 NO_TARGET = "?"
 
@@ -81,6 +82,18 @@ def _bare(folder: RunFolder) -> Record:
         world_size=0,
         created_at=changed_at(folder),
     )
+
+
+def why_unreadable(folder: RunFolder) -> str:
+    """Return why nobody can say what was asked of a run."""
+    if not folder.path.exists():
+        return "its folder is gone"
+    if not (folder.path / "run.json").exists():
+        return "its record cannot be read: run.json is gone"
+    try:
+        return f"its record cannot be read: {folder.asked.id}"
+    except Refusal as refusal:
+        return f"its record cannot be read: {refusal.problems[0].message.removeprefix(str(folder.path) + '/')}"
 
 
 def changed_at(folder: RunFolder) -> float:

@@ -23,17 +23,8 @@ from podwright.pilot.protocol import (
     whole_number,
 )
 from podwright.runs import fields
-from podwright.runs.events import (
-    Event,
-    Gap,
-    PilotStarted,
-    RankStarted,
-    Sample,
-    SoftwareFound,
-    Submitted,
-    parse_event,
-    parse_sample,
-)
+from podwright.runs.event_reader import parse_event, parse_sample
+from podwright.runs.events import Event, Gap, PilotStarted, RankStarted, Sample, SoftwareFound, Submitted
 from podwright.runs.metrics import METRICS_FILE, read_metrics
 from podwright.runs.record import Asked, parse_asked
 from podwright.runs.series import SERIES_FILE, ToldValue, has_lines, of_events, of_lines, read_series
@@ -75,6 +66,11 @@ class RunFolder:
     def id(self) -> str:
         """Return the run's id."""
         return self.path.name
+
+    @property
+    def job_path(self) -> Path:
+        """Return the folder of the whole job, where all that its points share lies."""
+        return self.path.parent / self.asked.job_id
 
     @cached_property
     def asked(self) -> Asked:

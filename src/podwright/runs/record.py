@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from podwright.runs import fields
+from podwright.runs.points import point_id
 from podwright.runs.states import FINAL, STATES, summary
 from podwright.runs.typed import goal_of, read_fields, texts
 
@@ -47,6 +48,16 @@ class Asked:
     version: str = ""
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
+
+    @property
+    def job_id(self) -> str:
+        """Return the run that stands for the whole job: the parent of a point, else the run itself."""
+        return self.parent or self.id
+
+    @property
+    def point_ids(self) -> list[str]:
+        """Return the ids of all points of a parent; none of a single run."""
+        return [point_id(self.id, index) for index in range(self.points)]
 
     @property
     def gpus(self) -> int:

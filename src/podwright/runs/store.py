@@ -19,13 +19,12 @@ from typing import Any
 from podwright.files.untrusted import read_untrusted
 from podwright.files.whole import make_private, write_whole
 from podwright.pilot.protocol import field_lines, whole_number
-from podwright.runs.damaged import closed_record, stand_in_record
+from podwright.runs.damaged import closed_record, stand_in_record, why_unreadable
 from podwright.runs.events import Event
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
 from podwright.runs.ownership import check_owner
-from podwright.runs.points import point_ids
 from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
 from podwright.spec.problems import Refusal, refuse, short
@@ -154,18 +153,7 @@ class Home:
         part = (root or self.runs) / f".{asked.id}.{os.getpid()}.part"
         try:
             part.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part.mkdir(mode=0o700)
-            for inner in {name.rpartition("/")[0] for name in (*files, *links)} - {""}:
-                make_private(part / inner)
-            for name, data in files.items():
-                _write(f"{part}/{name}", data)
-            for name, source in links.items():
-                place(source, part / name)
-            data = field_lines(asked.as_json()).encode()
-            if asked.parent is None:
-                write_whole(part / "run.json", data)
-            else:
-                _write(f"{part}/run.json", data)
+            _fill(part, asked, files, links)
             part.rename(part.parent / asked.id)
             if root is not None and root != self.runs:
                 (self.runs / asked.id).symlink_to(root / asked.id)
@@ -225,23 +213,13 @@ class Home:
         try:
             if folder.is_readable:
                 return self.read(run_id)
-            reason = self._why_unreadable(folder)
+            reason = why_unreadable(folder)
         except Exception as error:
             reason = f"its record cannot be read: {type(error).__name__}: {error}"
         last = self._last_known(run_id)
         if last is None and not os.path.lexists(folder.path):
             raise refuse(f"there is no run {run_id!r}", hint="`podwright ps --all` lists them")
         return stand_in_record(folder, last, reason)
-
-    def _why_unreadable(self, folder: RunFolder) -> str:
-        if not folder.path.exists():
-            return "its folder is gone"
-        if not (folder.path / "run.json").exists():
-            return "its record cannot be read: run.json is gone"
-        try:
-            return f"its record cannot be read: {folder.asked.id}"
-        except Refusal as refusal:
-            return f"its record cannot be read: {refusal.problems[0].message.removeprefix(str(folder.path) + '/')}"
 
     def _last_known(self, run_id: str) -> Record | None:
         with self._lock:
@@ -250,7 +228,7 @@ class Home:
         return self.index.record(run_id)
 
     def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
-        points = [self.read_anyway(point) for point in point_ids(asked.id, asked.points) if self.is_there(point)]
+        points = [self.read_anyway(point) for point in asked.point_ids if self.is_there(point)]
         parent = sum_up(asked, str(folder.path), points)
         # A client writes the parent first. One that was killed before it wrote a point leaves a run that nobody starts.
         if not points and time.time() - asked.created_at > CREATE_S:
@@ -330,6 +308,22 @@ def _make_room(cache: dict[str, Any]) -> None:
     """Forget what was kept first where a cache is full: it is read again when it is asked for."""
     if len(cache) >= MAX_KEPT:
         del cache[next(iter(cache))]
+
+
+def _fill(folder: Path, asked: Asked, files: Mapping[str, bytes], links: Mapping[str, Path]) -> None:
+    """Write a run's folder, which nobody sees yet."""
+    folder.mkdir(mode=0o700)
+    for inner in {name.rpartition("/")[0] for name in (*files, *links)} - {""}:
+        make_private(folder / inner)
+    for name, data in files.items():
+        _write(f"{folder}/{name}", data)
+    for name, source in links.items():
+        place(source, folder / name)
+    data = field_lines(asked.as_json()).encode()
+    if asked.parent is None:
+        write_whole(folder / "run.json", data)
+    else:
+        _write(f"{folder}/run.json", data)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -11,78 +11,38 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
-    from podwright.spec.hardware import (
-        ComputeFabric,
-        Fabrics,
-        Gpus,
-        ManagementFabric,
-        Nic,
-        NodeModel,
-        NumaNode,
-        StorageFabric,
-        StorageModel,
-        SwitchModel,
-        library,
-        node_model,
-    )
+    from podwright.spec.hardware import ComputeFabric, NodeModel, SwitchModel, library, node_model
     from podwright.spec.hostlist import expand_hosts, fold_hosts
     from podwright.spec.loader import KINDS, load, load_pod, load_workload, schema
-    from podwright.spec.placeholders import fill, names_in
     from podwright.spec.pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
-    from podwright.spec.problems import Problem, Refusal, refuse
-    from podwright.spec.quantity import duration_s, size_bytes
-    from podwright.spec.workload import (
-        Build,
-        Goal,
-        KubernetesOptions,
-        Resources,
-        SlurmOptions,
-        Workload,
-        points,
-        workload_json,
-    )
+    from podwright.spec.problems import Refusal
+    from podwright.spec.workload import Build, Goal, Workload, points, workload_json
 
 __all__ = [
     "KINDS",
     "Build",
     "ComputeFabric",
     "Costs",
-    "Fabrics",
     "Goal",
-    "Gpus",
-    "KubernetesOptions",
     "KubernetesScheduler",
-    "ManagementFabric",
-    "Nic",
     "NodeGroup",
     "NodeModel",
-    "NumaNode",
     "Pod",
-    "Problem",
     "Racks",
     "Refusal",
-    "Resources",
-    "SlurmOptions",
     "SlurmScheduler",
     "Storage",
-    "StorageFabric",
-    "StorageModel",
     "SwitchModel",
     "Workload",
-    "duration_s",
     "expand_hosts",
-    "fill",
     "fold_hosts",
     "library",
     "load",
     "load_pod",
     "load_workload",
-    "names_in",
     "node_model",
     "points",
-    "refuse",
     "schema",
-    "size_bytes",
     "workload_json",
 ]
 __getattr__ = late_names(__name__, __file__)

@@ -14,17 +14,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Literal
 
 from podwright.spec.filters import Combined, Comparison, Filter, Negated, filter_refusal
+from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, short
 from podwright.spec.quantity import size_bytes
 
 Kind = Literal["text", "whole", "size", "time", "mode", "count", "tag"]
 OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EQUALITY = ("=", "!=")
-_NEAR = 0.6
 _TOO_LARGE = 1 << 63
 
 
@@ -134,15 +133,8 @@ def _unknown(name: str, at: int, vocabulary: Vocabulary, of_classes: bool = Fals
         message = "is a class, and its pixels are not counted yet"
         return filter_refusal(at, name, message, f"podwright data stats {vocabulary.dataset}")
     names = vocabulary.classes if of_classes else [*vocabulary.fields, *vocabulary.pending_classes, "class"]
-    close = _same_letters(name, names) or get_close_matches(name, names, n=1, cutoff=_NEAR)
-    hint = f"the columns are {', '.join(map(_quoted, names))}"
-    if close:
-        hint = f"did you mean `{_quoted(close[0])}`?"
+    hint = did_you_mean(name, names, f"the columns are {', '.join(map(_quoted, names))}", shown=_quoted)
     return filter_refusal(at, name, f"unknown {what}", hint)
-
-
-def _same_letters(name: str, names: Sequence[str]) -> list[str]:
-    return [other for other in names if other.lower() == name.lower()]
 
 
 def _quoted(name: str) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
+from podwright.spec.nearest import near, one_of
 from podwright.spec.problems import Problem, short
 from podwright.spec.yaml_document import Document, Path, SourcePlace, field_name, trap_hint
 
@@ -83,27 +83,6 @@ def problems(findings: Iterable[Finding], document: Document) -> list[Problem]:
     """Give findings their places, in the order of the file; those of the command line come last."""
     placed = [_placed(finding, document) for finding in findings if not _under(finding.path, document.broken)]
     return sorted(dict.fromkeys([*document.problems, *placed]), key=_order)
-
-
-def near(word: str, allowed: Iterable[str]) -> str | None:
-    """Return the allowed word that was probably meant."""
-    lowered = {name.lower(): name for name in allowed}
-    close = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.65)
-    if not close:
-        return None
-    return lowered[close[0]]
-
-
-def one_of(word: str, noun: str, allowed: Iterable[str]) -> str:
-    """Return what is allowed, and the nearest of it."""
-    names = list(allowed)
-    # Letters or digits that changed places are the likeliest slip in a name from a short list.
-    swapped = [name for name in names if sorted(name.lower()) == sorted(word.lower())]
-    close = swapped[0] if swapped else near(word, names)
-    allowed_names = f"{noun} is one of {', '.join(names)}"
-    if close is None:
-        return allowed_names
-    return f"{allowed_names}; did you mean `{close}`?"
 
 
 def _path(error: Any, tree: Any) -> tuple[Path, bool]:

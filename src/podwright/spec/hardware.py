@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from podwright.spec.findings import one_of
 from podwright.spec.hardware_library import HardwareKind
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse, short
 from podwright.spec.types import (
     Bandwidth,

@@ -12,11 +12,11 @@ from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from podwright.spec.check import checked
-from podwright.spec.findings import one_of
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
 from podwright.spec.types import Strict, wrong
-from podwright.spec.yaml_document import parse
+from podwright.spec.yaml_document import Document, parse
 
 _FOLDER = Path(__file__).with_name("library")
 
@@ -63,10 +63,18 @@ def _entries(kind: HardwareKind) -> dict[str, Any]:
 
 
 def _entry(model: type[Strict], file: Path) -> Any:
-    document = parse(decode(read_source(file), str(file)), str(file))
-    if isinstance(document.value, dict):
-        document.value.setdefault("name", file.stem)
+    document = _read(file)
+    document.value["name"] = file.stem
     return checked(model, document)
+
+
+def _read(file: Path) -> Document:
+    """Read an entry; it has what another one has that it is `like`, but for what it says itself."""
+    document = parse(decode(read_source(file), str(file)), str(file))
+    like = document.value.pop("like", None)
+    if like:
+        document.value = {**_read(file.with_name(f"{like}.yaml")).value, **document.value}
+    return document
 
 
 @cache

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.spec import workload_checks
 from podwright.spec.check import checked, mapping, no_gaps
-from podwright.spec.findings import Finding, one_of
+from podwright.spec.findings import Finding
+from podwright.spec.nearest import one_of
 from podwright.spec.overrides import apply_sets
 from podwright.spec.problems import refuse, short
 from podwright.spec.source import decode, read_source

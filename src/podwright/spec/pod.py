@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
 from podwright.spec.bringup import Bringup
-from podwright.spec.findings import Finding, one_of, problems
+from podwright.spec.findings import Finding, problems
 from podwright.spec.hardware import (
     NODES,
     STORAGE,
@@ -22,6 +22,7 @@ from podwright.spec.hardware import (
     StorageKind,
     StorageModel,
 )
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.provisioning import Address, Bmc, Mac
 from podwright.spec.source import decode

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from podwright.spec.findings import Finding, near
+from podwright.spec.findings import Finding
 from podwright.spec.hostlist import expand_hosts, fold_hosts
+from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, short
 
 # Looking for a close match among all hosts of a large pod would take seconds.
@@ -42,8 +43,7 @@ def schedulers(tree: Tree) -> Found:
         if "hosts" not in entry and len(entries) > 1:
             yield Finding(path, "is missing", "with several schedulers each one says which hosts it has")
         if strange and pod:
-            close = near(strange[0], pod[:MAX_COMPARED])
-            hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
+            hint = did_you_mean(strange[0], pod[:MAX_COMPARED], f"the pod has {short(fold_hosts(pod))}")
             yield Finding(path, f"{_list(strange)} not in the pod", hint)
         if both:
             yield Finding(path, f"{_list(both)} of another scheduler too", "schedulers share no hosts")
@@ -118,8 +118,7 @@ def roles(tree: Tree) -> Found:
         pod += _hosts(group)
     for role, host in given.items():
         if pod and isinstance(host, str) and host not in pod:
-            close = near(host, pod[:MAX_COMPARED])
-            hint = f"did you mean `{close}`?" if close else f"the pod has {short(fold_hosts(pod))}"
+            hint = did_you_mean(host, pod[:MAX_COMPARED], f"the pod has {short(fold_hosts(pod))}")
             yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
 
 

@@ -8,6 +8,7 @@ import re
 import stat
 from pathlib import Path
 
+from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Problem, Refusal, refuse
 
 LARGEST_BYTES = 1 << 20
@@ -88,16 +89,11 @@ def _too_large(file: str) -> Refusal:
 
 def _nearby(path: Path) -> str | None:
     """Look for a file that the user may have meant, in the same folder."""
-    from difflib import get_close_matches
-
     try:
         names = [entry.name for entry in os.scandir(path.parent) if entry.name.endswith((".yaml", ".yml"))]
     except OSError:
         return f"there is no folder {path.parent} either"
-    close = get_close_matches(path.name, sorted(names), n=1)
-    if not close:
-        return None
-    return f"did you mean `{path.parent / close[0]}`?"
+    return did_you_mean(path.name, sorted(names), "", shown=lambda name: str(path.parent / name)) or None
 
 
 def _printable(text: str) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from podwright.pilot.protocol import RANK_NAMES
-from podwright.spec.findings import Finding, near
+from podwright.spec.findings import Finding
 from podwright.spec.inputs import is_named, resolve_input
+from podwright.spec.nearest import near
 from podwright.spec.placeholders import names_in
 from podwright.spec.problems import short
 

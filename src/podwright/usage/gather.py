@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from podwright.clients.machine import count_gpus
-from podwright.engines.base import Allocation, Engine, NodeUse, PartitionUse, QueuedJob, partitions
+from podwright.engines.base import Engine
+from podwright.engines.usage import Allocation, NodeUse, PartitionUse, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.follow import reconcile
 from podwright.launch.run import Run
@@ -119,9 +120,9 @@ def targets(home: Home, name: str | None) -> list[UsageTarget]:
     if name in LOCAL.aliases:
         return [LOCAL]
     if name is not None:
-        ref, _, wanted = name.partition(":")
+        ref, _, kind = name.partition(":")
         pod = pods.find(home, ref)
-        scheduler = pod.scheduler(wanted or None)
+        scheduler = pod.scheduler(kind or None)
         return [target for target in _targets_of(pod, ref) if target.scheduler == scheduler]
     every = [LOCAL]
     for ref in pods.known(home):

@@ -92,16 +92,16 @@ def sum_up(
 
     `busy` has the GPUs that were busy on average, of the allocations that were measured.
     """
-    kept = [allocation for allocation in allocations if allocation.gpus or allocation.gpus_asked]
-    held = [allocation for allocation in kept if allocation.started_at is not None and allocation.gpus]
-    jobs = [_job_use(starts, busy, since, until) for starts in _by_job(held)]
+    counted = [allocation for allocation in allocations if allocation.gpus or allocation.gpus_asked]
+    started = [allocation for allocation in counted if allocation.started_at is not None and allocation.gpus]
+    jobs = [_job_use(starts, busy, since, until) for starts in _by_job(started)]
     users: dict[str, Use] = {}
     for job in jobs:
         users[job.user] = users.get(job.user, Use()) + job.use
     ordered = sorted(jobs, key=lambda job: (-job.use.idle, -job.use.held, job.job))
     backfill_gpu_h = None
     if gpus is not None:
-        backfill_gpu_h = backfill_gpu_s(kept, gpus, since, until) / HOUR_S
+        backfill_gpu_h = backfill_gpu_s(counted, gpus, since, until) / HOUR_S
     return Waste(
         since=since,
         until=until,
@@ -111,14 +111,14 @@ def sum_up(
         jobs=ordered,
         whole_nodes=[job for job in ordered if job.gpus > job.gpus_asked],
         backfill_gpu_h=backfill_gpu_h,
-        limit_share=_limit_share(held),
+        limit_share=_limit_share(started),
     )
 
 
-def _by_job(held: Iterable[Allocation]) -> Iterable[list[Allocation]]:
+def _by_job(started: Iterable[Allocation]) -> Iterable[list[Allocation]]:
     """Return all times that a run, or a job that is nobody's run, was started, together."""
     starts: dict[str, list[Allocation]] = {}
-    for allocation in held:
+    for allocation in started:
         starts.setdefault(allocation.run or allocation.job, []).append(allocation)
     return starts.values()
 
@@ -150,17 +150,17 @@ def use_of(allocation: Allocation, busy_gpus: float | None, since: float, until:
     return Use(gpus * hours, spare * hours, (gpus - spare) * hours)
 
 
-def _limit_share(held: Iterable[Allocation]) -> float | None:
+def _limit_share(started: Iterable[Allocation]) -> float | None:
     """Return the share of their limits that jobs used, of those that are over, weighted by their GPUs."""
-    ran, asked = 0.0, 0.0
-    for allocation in held:
+    ran, limits = 0.0, 0.0
+    for allocation in started:
         if allocation.ended_at is None or allocation.started_at is None or not allocation.limit_s:
             continue
         ran += allocation.gpus * (allocation.ended_at - allocation.started_at)
-        asked += allocation.gpus * allocation.limit_s
-    if not asked:
+        limits += allocation.gpus * allocation.limit_s
+    if not limits:
         return None
-    return ran / asked
+    return ran / limits
 
 
 def backfill_gpu_s(jobs: Iterable[Allocation], gpus: int, since: float, until: float) -> float:

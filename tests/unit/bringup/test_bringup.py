@@ -33,13 +33,14 @@ class FakeVault:
     file: Path
     key_file: Path
     rotated: list[str] = field(default_factory=list)
+    secrets: Secrets = field(default_factory=Secrets)
 
     def read(self) -> Secrets:
-        return Secrets()
+        return self.secrets
 
     def fill(self, site: Site, rotate: Sequence[str] = ()) -> Secrets:
         self.rotated += rotate
-        return Secrets()
+        return self.secrets
 
 
 @dataclass
@@ -204,6 +205,19 @@ def test_up_plays_under_the_lock_and_makes_the_pod_known(bench: Bench, pod: Pod)
     assert (run.hosts, run.playbook) == ([MANAGER, *NODES], "site.yml")
     assert (run.folder / "project" / "site.yml").exists()
     assert [each.kind for each in bench.progress] == ["up", "applying", "applied"]
+
+
+def test_no_line_of_a_secret_is_written_into_the_project(bench: Bench, pod: Pod, tmp_path: Path) -> None:
+    """A key has several lines, and stands in JSON or YAML in another form than in a file of its own."""
+    lines = [f"{index:02d}keylinethatnobodymaysee{index:02d}" for index in range(3)]
+    values = {name: "\n".join(lines) for name in ("registry_key", "munge_key", "registry_password")}
+    bench.vault.secrets = Secrets(values, dict.fromkeys(values, 1))
+    bench.bringup(pod).up()
+    bench.bringup(pod).write_project(tmp_path / "out")
+    for project in (bench.folder / "runner" / "project", tmp_path / "out"):
+        texts = [path.read_text() for path in project.rglob("*") if path.is_file()]
+        assert len(texts) > 5
+        assert [text for text in texts if any(line in text for line in lines)] == []
 
 
 def test_a_part_or_a_failure_makes_nothing_known(bench: Bench, pod: Pod) -> None:

@@ -99,3 +99,14 @@ def test_lists_from_before_their_sources_are_old(tmp_path: Path) -> None:
     os.utime(source, (2**31, 2**31))
     assert inspect_host.age_of(str(lists), [str(source)]) > 10**9
     assert inspect_host.age_of(str(tmp_path / "none"), []) > 10**9
+
+
+def test_a_secret_is_nobody_elses_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: modes.append(os.fstat(file).st_mode & 0o777))
+    before = os.umask(0)
+    try:
+        apply_step.write(rights(tmp_path / "key", "0644"), "secret\n")
+    finally:
+        os.umask(before)
+    assert modes == [0o600]

@@ -55,3 +55,10 @@ def test_a_missing_package_is_named_with_the_extra_that_has_it() -> None:
         "",
         "hint: pip install 'podwright[data]'",
     ]
+
+
+def test_a_file_of_the_same_size_that_was_written_since_the_scan_gets_none(store: Store, tree: Path) -> None:
+    scan(store, tree, "a2d2")
+    changed = next(tree.rglob("*.json"))
+    changed.write_bytes(changed.read_bytes()[::-1])
+    assert add_checksums(store, "a2d2") == (2, 35)

@@ -34,21 +34,22 @@ def test_prices_where_they_are_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "nodes", "blocks", "per_gpu"),
+    ("model", "nodes", "blocks", "per_gpu", "limit"),
     [
-        ("ddn-a3i-1-to-1", 20, 20, 6.0),
-        ("ddn-a3i-4-to-1", 20, 5, 1.5),
-        ("ddn-a3i-9-to-1", 20, 3, 0.9),
-        ("netapp-ontap-ai", 20, 5, 0.78125),
-        ("spectrum-scale-ess", 20, 5, 1.25),
+        ("ddn-a3i-1-to-1", 20, 20, 3.125, "leaf up-links"),
+        ("ddn-a3i-1-to-1", 2, 2, 6.0, "media"),
+        ("ddn-a3i-4-to-1", 20, 5, 1.5, "media"),
+        ("ddn-a3i-9-to-1", 20, 3, 0.9, "media"),
+        ("netapp-ontap-ai", 20, 5, 0.78125, "media"),
+        ("spectrum-scale-ess", 20, 5, 1.25, "media"),
     ],
 )
-def test_reference_architectures(model: str, nodes: int, blocks: int, per_gpu: float) -> None:
+def test_reference_architectures(model: str, nodes: int, blocks: int, per_gpu: float, limit: str) -> None:
     kind = {"ddn": "lustre", "netapp": "netapp", "spectrum": "spectrum-scale"}[model.split("-")[0]]
     (feed,) = designed(nodes, storage=[{"name": "fast", "kind": kind, "model": model}]).feeds()
     assert feed.blocks == blocks
     assert feed.per_gpu_bytes_s == pytest.approx(per_gpu * 1e9)
-    assert feed.feeds is (per_gpu >= 1)
+    assert (feed.feeds, feed.limit) == (per_gpu >= 1, limit)
 
 
 def test_an_unknown_bandwidth_is_not_guessed() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from podwright.cli.main import main
 from podwright.design import CapacityPlan
-from podwright.design.predict.capacity import si
+from podwright.design.predict.capacity import rounded_up, si
 from podwright.design.predict.capacity_file import CapacityFile, parse_capacity
-from podwright.design.predict.capacity_pod import rounded_up
 from podwright.spec import load_pod
 from podwright.spec.quantity import size_bytes
 from tests.paths import ROOT

@@ -60,6 +60,15 @@ def test_fast_ports_without_a_switch_for_them_are_told() -> None:
     assert sum(c.b.startswith("mg-agg") and c.kind == "node" for c in design.management.cables) == 8
 
 
+def test_aggregation_switches_that_only_the_site_joins_are_said() -> None:
+    design = designed(31, "dgx-h100")
+    assert design.management is not None
+    above = design.management.count("aggregation")
+    (note,) = (note for note in design.notes if "aggregation" in note)
+    assert note.startswith(f"{above} aggregation switches are not joined to each other: 2 ports of each are kept")
+    assert not any("aggregation" in note for note in designed(140).notes)
+
+
 def test_a_switch_managed_from_outside_has_no_cable_and_its_fabric_a_subnet_manager() -> None:
     design = designed(140)
     assert design.management is not None

@@ -9,7 +9,7 @@ import pytest
 from podwright.design.growth import check_pods
 from podwright.design.predict.placement import place
 from podwright.spec import Refusal, library
-from podwright.spec.findings import one_of
+from podwright.spec.nearest import one_of
 from tests.unit.design.pods import designed, group
 
 

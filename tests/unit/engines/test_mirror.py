@@ -380,3 +380,12 @@ def test_that_a_record_is_closed_is_known_here(sides: Sides) -> None:
     sides.write("record/n0.r0/closed", "closed\n")
     sides.exchange()
     assert (sides.here / "record" / "n0.r0" / "closed").exists()
+
+
+@pytest.mark.parametrize("name", ["results/../../evil", "results/../token", "results/a/../../run.json"])
+def test_a_tree_that_was_asked_for_gives_no_way_out_of_the_run(sides: Sides, name: str) -> None:
+    piece = json.dumps({"r": "toy-2222", "f": name, "o": 0, "n": 1}).encode() + b"\nx"
+    with Mirror([RunFolder(sides.here)]) as mirror:
+        mirror.question(str(sides.root), Trees(["results"]))
+        mirror.take(piece)
+    assert [path.name for path in sides.here.parent.rglob("*") if path.is_file()] == ["mirror.lock"]

@@ -15,7 +15,7 @@ import pytest
 from podwright.engines import payload
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, snapshot
-from podwright.pilot.ranks.setup import SetupFailed, unpack
+from podwright.pilot.ranks.setup import SetupFailed, extract, unpack
 from podwright.spec.problems import Refusal
 
 
@@ -265,6 +265,18 @@ def test_a_member_that_leaves_the_folder_is_not_unpacked(tmp_path: Path, name: s
     with pytest.raises(SetupFailed, match="would be unpacked outside the code folder"):
         unpack(str(tar), hashlib.sha256(buffer.getvalue()).hexdigest(), str(tmp_path / "in" / "there"))
     assert not (tmp_path / "evil").exists()
+
+
+def test_a_member_that_leaves_for_a_folder_of_a_longer_name_is_not_unpacked(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("../there-too/evil"), io.BytesIO(b""))
+    buffer.seek(0)
+    with (
+        tarfile.open(fileobj=buffer) as archive,
+        pytest.raises(SetupFailed, match="would be unpacked outside the code folder"),
+    ):
+        extract(archive, str(tmp_path / "there"))
 
 
 def test_a_second_copy_of_the_node_finds_the_code_there(code: Path, tmp_path: Path) -> None:

@@ -51,3 +51,24 @@ def test_whoever_waits_for_a_lock_is_told_and_gets_it(tmp_path: Path) -> None:
         order.append("left")
     waiter.join()
     assert order == ["waits", "left", "held"]
+
+
+def test_who_waited_for_a_lock_holds_it_alone(tmp_path: Path) -> None:
+    path, done = tmp_path / "a.lock", threading.Event()
+    waited = threading.Event()
+
+    def wait() -> None:
+        with wait_for(path, waited.set):
+            done.wait(60)
+
+    with try_lock(path):
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        assert waited.wait(60)
+    # It takes a moment until the waiter has it; from then on nobody else gets it until it lets go.
+    while locked_text(path) is None:
+        time.sleep(0.01)
+    with try_lock(path) as again:
+        assert not again
+    done.set()
+    waiter.join()

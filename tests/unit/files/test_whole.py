@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from contextlib import suppress
 from pathlib import Path
 
-from podwright.files.whole import whole_file, whole_path, write_whole
+from podwright.files.whole import make_private, whole_file, whole_path, write_whole
 
 
 def names(folder: Path) -> list[str]:
@@ -56,3 +57,16 @@ def test_a_link_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
             link.symlink_to(name)
     assert (tmp_path / "current").readlink() == Path("g2")
     assert names(tmp_path) == ["current", "g1", "g2"]
+
+
+def test_a_file_and_private_folders_have_their_mode_whatever_the_umask_is(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        write_whole(tmp_path / "a", b"", mode=0o644)
+        os.umask(0)
+        make_private(tmp_path / "outer" / "inner")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
+    folders = (tmp_path / "outer", tmp_path / "outer" / "inner")
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700]

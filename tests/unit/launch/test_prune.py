@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from podwright.clients.ssh import reach_to
+from podwright.engines.base import Status
 from podwright.engines.slurm.upload import clear_part
 from podwright.launch import Session, recent
 from podwright.launch.prune import Left, old_runs, prunable_checkpoints, prunable_runs, prune_runs
@@ -152,3 +153,26 @@ def test_a_run_whose_checkpoints_cannot_be_reached_keeps_all_of_them(bad_home: H
     pruned = prune_runs(session, planned)
     assert (pruned.runs, pruned.left) == ((), tuple(Left(run_id, "the cluster is away", True) for run_id in old))
     assert (bad_home.runs / "old-2222" / "checkpoints").is_dir()
+
+
+def test_a_run_that_began_again_meanwhile_keeps_its_checkpoints(bad_home: Home, old: list[str]) -> None:
+    """It was lost, and could go; then its pilots were heard of again."""
+    folder = bad_home.runs / old[0]
+    events = folder / "record" / "n0.r0" / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(lines[:-1]))
+    ended = json.loads(lines[-1])["t"]
+    with (folder / "client.jsonl").open("a") as client:
+        client.write(json.dumps({"t": ended + 10, "k": "lost", "why": "it is gone"}) + "\n")
+    engine = FakeEngine()
+    engine.says = Status("there")
+    session = Session(bad_home, engines={"local": lambda: engine})
+    prunable = prunable_checkpoints(session, old_runs([bad_home.read(run_id) for run_id in old], 30 * DAY_S))
+    assert list(prunable.sizes) == old
+    heard = {**json.loads(lines[2]), "t": ended + 20}
+    with events.open("a") as pilot:
+        pilot.write(json.dumps(heard) + "\n")
+    pruned = prune_runs(session, prunable)
+    assert pruned.runs == (old[1],)
+    assert [(left.id, left.reason) for left in pruned.left] == [(old[0], "it is running again")]
+    assert (folder / "checkpoints" / "step-1.pt").exists()

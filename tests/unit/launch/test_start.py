@@ -214,7 +214,9 @@ def test_data_is_named_as_the_ranks_find_it(home: Home, load: Load, tmp_path: Pa
     (tmp_path / "outside").mkdir()
     lines = "command: train {data.a} {data.b} {data.c} {data.d}\ncode: code\n"
     data = f"data: {{a: code/frames, b: ../outside, c: {tmp_path}/outside, d: 's3://a2d2/small'}}"
-    prepared = start_module.prepare(launch.Session(home), load(lines + data), "local", "toy-2222")
+    prepared = start_module.prepare(
+        launch.Session(home), start_module.Submission(load(lines + data), "local", "toy-2222")
+    )
     outside = str(tmp_path / "outside")
     assert prepared.job.parts[0].order.command == ["train", "frames", outside, outside, "s3://a2d2/small"]
 

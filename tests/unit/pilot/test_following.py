@@ -207,7 +207,7 @@ def test_a_failure_whose_news_was_lost_is_told_again() -> None:
 
     node = Node.__new__(Node)
     node._data = NodeData(ORDER, None, None, None)  # type: ignore[arg-type]
-    node._news, node._stopping, node._ready_sent = {"changed": True}, False, 0
+    node._news, node._stop_at, node._ready_sent = {"changed": True}, None, 0
     node.ranks = FakeNode()  # type: ignore[assignment]
     node.ranks.failure, node.ranks.reported, node.ranks.done = (
         RankFailure(1, 7, None, 2.0, "exited with 7", []),

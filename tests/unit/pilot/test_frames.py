@@ -94,3 +94,12 @@ def test_a_frame_is_found_behind_a_time_stamp() -> None:
 )
 def test_a_made_up_frame_is_nothing(line: str) -> None:
     assert decode_frame(line) is None
+
+
+@pytest.mark.parametrize("place", ["2 0.2 7", "1 1.2 7", "1 0.3 7", "1 0.2 8"])
+def test_a_damaged_digit_moves_no_piece_to_another_place(place: str) -> None:
+    """Node, restart, retry and sequence are of the checksum too."""
+    line = encode_frame(ONE)
+    assert line is not None
+    assert "pw1 1 0.2 7 " in line
+    assert decode_frame(line.replace("pw1 1 0.2 7 ", f"pw1 {place} ")) is None

@@ -125,8 +125,8 @@ def test_towards_its_bound_a_series_has_fewer_lines_and_says_how_many_each_stand
     assert rows[-1]["v"] == {"step": 19_999}
     told.results.close()
     texts = [row["text"] for row in told.events("thinned")]
-    assert texts[0] == "rank 0 tells more than its series can hold: it has a line every 1 s from here on"
-    assert texts[-1] == f"rank 0 told 20000 lines, and its series has {len(rows)} of them"
+    assert texts[0] == "rank 0 reports more than its series can hold: it has a line every 1 s from here on"
+    assert texts[-1] == f"rank 0 reported 20000 lines, and its series has {len(rows)} of them"
 
 
 def test_a_series_never_outgrows_its_bound(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_line_of_many_values_is_no_line_of_the_series(told: Told) -> None:
     told.tell(0.1, step=1)
     told.results.close()
     assert [row["v"] for row in told.series()] == [{"step": 1}]
-    assert "told 2 lines, and its series has 1 of them" in told.events("thinned")[-1]["text"]
+    assert "reported 2 lines, and its series has 1 of them" in told.events("thinned")[-1]["text"]
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

@@ -165,7 +165,7 @@ def test_a_long_series_thins_within_its_share_and_says_how_many_lines_came(tmp_p
     assert len(whole) > 20_000, "the first lines come whole"
     notes = [row for row in sent.read("ship.jsonl") if row["what"] == "series"]
     assert [(row["from_s"], row["to_s"]) for row in notes[:1]] == [(0.0, 1.0)]
-    assert notes[-1]["text"] == f"node 1 sent {len(rows)} of the 300000 lines that its ranks told"
+    assert notes[-1]["text"] == f"node 1 sent {len(rows)} of the 300000 lines that its ranks reported"
 
 
 def test_a_burst_that_takes_long_is_counted_and_its_last_values_come(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_burst_that_takes_long_is_counted_and_its_last_values_come(tmp_path: P
     assert sum(row.get("of", 1) for row in rows) == 60_000
     assert rows[-1]["v"] == {"step": 59_999}
     assert 10_000 < len(rows) < 30_000, "the first piece came whole"
-    assert sent.read("ship.jsonl")[-1]["text"] == f"node 1 sent {len(rows)} of the 60000 lines that its ranks told"
+    assert sent.read("ship.jsonl")[-1]["text"] == f"node 1 sent {len(rows)} of the 60000 lines that its ranks reported"
 
 
 @pytest.mark.parametrize(

@@ -98,3 +98,9 @@ def test_s3_is_signed_as_amazon_says() -> None:
 def test_s3_without_keys_is_not_signed() -> None:
     url, headers = s3_request("GET", "s3://bucket/key", {"endpoint": "http://127.0.0.1:9/"}, {}, 0.0)
     assert (url, headers) == ("http://127.0.0.1:9/bucket/key", {})
+
+
+def test_a_source_that_breaks_off_again_and_again_is_patiently_read_on(server: CountedServer) -> None:
+    """More often than a silent one is asked: there was progress each time."""
+    server.broken = sources.MAX_TRIES + 2
+    assert read(f"{server.address}/a%20b.bin") == DATA

@@ -171,13 +171,13 @@ def test_a_node_that_is_lost_while_it_brings_data_holds_up_nobody_for_good(serve
 def test_what_a_lost_node_was_to_give_is_read_by_who_it_falls_to(server: CountedServer, start: Start) -> None:
     (node,) = start(1, rows_of(server))
     # As a connection of the turn before leaves it, which breaks only when the next turn has begun.
-    node.stager._claimed.add(3)
+    node.stager.shelf.claimed.add(3)
     server.open.clear()
     node.stager.stage([])
     while not any(method == "GET" for method, _ in list(server.requests)):
         threading.Event().wait(0.01)
     with node.stager._lock:
-        node.stager._claimed.discard(3)
+        node.stager.shelf.claimed.discard(3)
     server.open.set()
     assert node.answered.wait(60)
     check_files(node, server)

@@ -247,7 +247,7 @@ def test_how_a_workload_scales(home: Home, write: Write, capsys: pytest.CaptureF
     assert main(asked) == 0
     assert "strong scaling on local" in capsys.readouterr().out
     assert main([*asked, "--metric", "epoch_s"]) == 1
-    assert "no run has succeeded and told epoch_s" in capsys.readouterr().err
+    assert "no run has succeeded and reported epoch_s" in capsys.readouterr().err
     assert main([*asked, "--sizes", "1,x"]) == 2
     assert "--sizes: '1,x' are no numbers of nodes" in capsys.readouterr().err
 

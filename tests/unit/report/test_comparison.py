@@ -79,7 +79,7 @@ def test_a_run_that_ended_is_never_called_unended(state: str) -> None:
         ),
         (
             [run("a"), run("b", duration_s=2.0)],
-            "These runs do not tell how long they took, so no order can be given.",
+            "These runs do not report how long they took, so no order can be given.",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_point_that_failed_is_not_the_best() -> None:
 
 def test_while_no_point_succeeded_the_best_so_far_is_told() -> None:
     runs = [point(i, {"lr": i}, {"mean_iou": 0.1 * i}, goal=GOAL, state="running") for i in (1, 2)]
-    said = "No point that told it has succeeded; best so far is lr=2: mean IoU 0.2, goal at least 0.60 missed."
+    said = "No point that reported it has succeeded; best so far is lr=2: mean IoU 0.2, goal at least 0.60 missed."
     assert said in lines(runs)
 
 

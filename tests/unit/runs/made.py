@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from podwright.runs import Asked
-from podwright.runs.events import Event, parse_event
+from podwright.runs.event_reader import parse_event
+from podwright.runs.events import Event
 
 START = 1_700_000_000.0
 

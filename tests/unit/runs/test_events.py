@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 from podwright.cli.terminal.progress import Progress
 from podwright.launch.run import explain
 from podwright.runs import Fold, Home
-from podwright.runs.events import (
-    OF_OTHERS,
-    OF_PILOTS,
-    AttemptStarted,
-    EngineEnded,
-    Event,
-    RankFailed,
-    ResultTold,
-    RunEnded,
-    parse_event,
-    parse_sample,
-    slots_of,
-)
+from podwright.runs.event_reader import OF_OTHERS, OF_PILOTS, parse_event, parse_sample, slots_of
+from podwright.runs.events import AttemptStarted, EngineEnded, Event, RankFailed, ResultTold, RunEnded
 from tests.paths import ROOT
 from tests.unit.runs.made import START, asked, end, event, go, parsed, result, write_lines
 from tests.unit.runs.odd import GOOD, JUNK, odd_rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podwright.runs.events import parse_event
+from podwright.runs.event_reader import parse_event
 from podwright.runs.replacements import replacements
 
 

@@ -72,6 +72,13 @@ def test_files_and_functions_of_tests_may_be_longer() -> None:
     assert places(sizes.long_functions, {TEST: text}) == []
 
 
+def test_a_class_of_250_lines_is_left_alone_and_a_longer_one_found() -> None:
+    assert places(sizes.long_classes, {A: "class A:\n" + "    x = 1\n" * 249}) == []
+    assert places(sizes.long_classes, {A: "class A:\n" + "    x = 1\n" * 250}) == [
+        f"{A}:1: A has 251 lines, at most 250"
+    ]
+
+
 def test_comment_and_docstring_lines_are_told_apart_from_strings() -> None:
     text = (
         '"""One.\n\n# no comment\n"""\n# a comment\nx = """\n# no comment\n"""  # beside code\nx: int\n"""A field."""\n'

@@ -12,10 +12,11 @@ import pytest
 
 from podwright import launch
 from podwright.clients.ssh import Answer
-from podwright.engines.base import NodeUse, Past, QueuedJob, Status, partitions
+from podwright.engines.base import Status
 from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm import usage as slurm_usage
 from podwright.engines.slurm.usage import gpus_in, parse_past, tasks_in
+from podwright.engines.usage import NodeUse, Past, QueuedJob, partitions
 from podwright.launch import pods
 from podwright.launch.session import SessionClock
 from podwright.runs import Home

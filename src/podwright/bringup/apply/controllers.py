@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from podwright.bringup.plan.hosts import limited
 from podwright.clients.download import check_digest
 from podwright.clients.redfish import DEVICES, RESETS, Object, Redfish
-from podwright.spec.findings import one_of
 from podwright.spec.hostlist import fold_hosts
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:

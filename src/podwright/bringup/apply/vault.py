@@ -20,7 +20,7 @@ from podwright.bringup.apply import authority, cluster_keys
 from podwright.bringup.plan.site import Site
 from podwright.clients.reasons import last_line
 from podwright.files.whole import make_private, write_whole
-from podwright.spec.findings import one_of
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
 
 KEY_VARIABLE = "PODWRIGHT_VAULT_KEY_FILE"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.kubernetes.openshift import gpu_test
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import Api, asked_to
 from podwright.clients.kubernetes.apply import reach
 from podwright.clients.kubernetes.paths import path_of_object
 from podwright.spec.problems import refuse
@@ -56,15 +56,13 @@ def try_image(request: GrantRequest, image: str) -> ImageTrial:
 def run_test(api: Api, test: dict[str, Any]) -> ImageTrial:
     """Run a test to its end and take it away again."""
     path = path_of_object(test)
-    try:
+    with asked_to("try the image"):
         api.delete(path)
         _wait(api, path, lambda found: found is None, "is being taken away")
         api.apply(path, test)
         ended = _wait(api, path, _is_over, "does not end")
         said = api.text(f"{path}/log").decode("utf-8", "replace")
         api.delete(path)
-    except (Away, ApiError) as error:
-        raise refusal_of(error, "try the image") from None
     assert ended is not None
     return ImageTrial(ended["status"]["phase"], ended["spec"].get("nodeName"), said.splitlines())
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from podwright.bringup.plan.host import HostPlan, Step
 from podwright.bringup.plan.site import Site, site_of
 from podwright.bringup.plan.stages import STAGES, nvidia
-from podwright.spec.findings import one_of
 from podwright.spec.hostlist import expand_hosts, fold_hosts
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse, short
 
 if TYPE_CHECKING:

@@ -227,29 +227,13 @@ class Api:
 
     def _connect(self) -> http.client.HTTPConnection:
         """Connect; a server that does not even greet is away sooner than one that takes its time to answer."""
-        connection = self._line()
+        connection = _connection(self.entry, min(GREET_S, max(MIN_S, self.silence.left_s())))
         try:
             connection.connect()
         except BaseException:
             connection.close()
             raise
         return connection
-
-    def _line(self) -> http.client.HTTPConnection:
-        place = urlsplit(self.entry.server)
-        host, port = place.hostname or "", place.port
-        greet_s = min(GREET_S, max(MIN_S, self.silence.left_s()))
-        if place.scheme == "http":
-            return http.client.HTTPConnection(host, port, timeout=greet_s)
-        proxy = self.entry.cluster.get("proxy-url")
-        if not proxy:
-            return http.client.HTTPSConnection(host, port or 443, timeout=greet_s, context=self.entry.tls)
-        through = urlsplit(str(proxy))
-        tunnel = http.client.HTTPSConnection(
-            through.hostname or "", through.port or 3128, timeout=greet_s, context=self.entry.tls
-        )
-        tunnel.set_tunnel(host, port or 443)
-        return tunnel
 
     # streams
 
@@ -315,6 +299,22 @@ class Api:
             connection.close()
 
 
+def _connection(entry: Entry, greet_s: float) -> http.client.HTTPConnection:
+    server = urlsplit(entry.server)
+    host, port = server.hostname or "", server.port
+    if server.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=greet_s)
+    proxy = entry.cluster.get("proxy-url")
+    if not proxy:
+        return http.client.HTTPSConnection(host, port or 443, timeout=greet_s, context=entry.tls)
+    through = urlsplit(str(proxy))
+    tunnel = http.client.HTTPSConnection(
+        through.hostname or "", through.port or 3128, timeout=greet_s, context=entry.tls
+    )
+    tunnel.set_tunnel(host, port or 443)
+    return tunnel
+
+
 def _close(connections: list[http.client.HTTPConnection]) -> None:
     for connection in connections:
         connection.close()
@@ -347,6 +347,15 @@ def _error(status: int, data: bytes) -> ApiError:
         return ApiError(status, str(row.get("reason", "")), str(row.get("message", "")))
     except (ValueError, AttributeError):
         return ApiError(status, "", data.decode("utf-8", "replace").strip()[:200] or f"status {status}")
+
+
+@contextmanager
+def asked_to(what: str) -> Iterator[None]:
+    """Turn what the server refuses within the block, or that it is away, into a refusal: see `refusal_of`."""
+    try:
+        yield
+    except (Away, ApiError) as error:
+        raise refusal_of(error, what) from None
 
 
 def refusal_of(error: ApiError | Away, what: str) -> Refusal:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes.access import may
-from podwright.clients.kubernetes.api import FORBIDDEN, Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import FORBIDDEN, Api, ApiError, asked_to, refusal_of
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import PLURALS, path_of_object
 from podwright.spec.problems import Refusal, refuse
@@ -46,13 +46,11 @@ def apply_objects(api: Api, objects: Sequence[Object], dry: bool = False) -> lis
 
     What the user may not do is told as a whole and first, so that no half of it is done.
     """
-    try:
+    with asked_to("answer"):
         lacking = list(_lacking(api, objects))
         if lacking:
             raise _not_allowed(lacking)
         return list(_apply_all(api, objects, dry))
-    except (Away, ApiError) as error:
-        raise refusal_of(error, "answer") from None
 
 
 def _lacking(api: Api, objects: Iterable[Object]) -> Iterator[str]:

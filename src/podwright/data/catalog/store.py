@@ -14,13 +14,13 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.data.catalog.files import FILE, Opened, open_files, readable_files
 from podwright.files.locks import only
 from podwright.files.whole import make_private, whole_path
+from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ class Store:
 
     def unknown(self, name: str, names: list[str], what: str, hint: str) -> Refusal:
         """Return the refusal of a name that there is not, with the nearest."""
-        close = get_close_matches(name, names, n=1)
-        if close:
-            hint = f"did you mean `{close[0]}`?"
-        return refuse(f'there is no {what} "{short(name)}"', hint=hint)
+        return refuse(f'there is no {what} "{short(name)}"', hint=did_you_mean(name, names, hint))
 
     def generation(self, dataset: str) -> int:
         """Return the number of the generation that is published; 0 when there is none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
@@ -24,6 +23,7 @@ from podwright.data.query.sql import MAX_ROWS, QueryRows
 from podwright.data.selecting.samples import SampleMember
 from podwright.data.tree.layouts import Layout, layout_of
 from podwright.data.tree.paths import as_json, path_bytes, shown
+from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, refuse, short
 
 _NUMBER = re.compile(r"U?Int\d+|Float\d+|Decimal.*")
@@ -225,8 +225,7 @@ def check_published(server: ClickHouse, name: str) -> Publication:
     """Return what is published of a dataset, or refuse a name that there is not."""
     published = published_datasets(server)
     if name not in published:
-        close = get_close_matches(name, published, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else "podwright data scan PATH --name DATASET --catalog POD"
+        hint = did_you_mean(name, published, "podwright data scan PATH --name DATASET --catalog POD")
         raise refuse(f'{server.address} has no dataset "{short(name)}"', hint=hint)
     return published[name]
 

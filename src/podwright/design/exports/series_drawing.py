@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil, floor, log2
 
 from podwright.design.exports.svg import Drawing
-from podwright.design.predict.series import Series, SizeForecast, fit_training, forecast_size
+from podwright.design.predict.series import Series, SizeForecast
 
 LEFT, TOP, WIDTH, HEIGHT = 80.0, 72.0, 560.0, 220.0
 PANEL = HEIGHT + 88
@@ -29,7 +29,7 @@ class _Panel:
 
     def __init__(self, drawing: Drawing, measured: Series, top: float) -> None:
         self.drawing, self.measured, self.top = drawing, measured, top
-        self.forecasts = [forecast_size(measured, size) for size in measured.asked]
+        self.forecasts = measured.forecasts
         counts = [point.count for point in measured.points] + [size.count for size in measured.asked]
         times = [point.time_s / 60 for point in measured.points]
         for forecast in self.forecasts:
@@ -40,7 +40,7 @@ class _Panel:
     def draw(self) -> None:
         self.drawing.words(LEFT, self.top - 8, self.measured.name, 12)
         self._axes()
-        law = fit_training(self.measured.points)
+        law = self.measured.law
         line = []
         for point in self.measured.points:
             line.append(self._at(point.count, law.time_s(point.count, point.batch, point.samples)))

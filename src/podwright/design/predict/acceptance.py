@@ -17,7 +17,7 @@ from podwright.design.predict.collectives import (
     chosen,
     estimate,
 )
-from podwright.design.predict.placement import Placement, failures, job
+from podwright.design.predict.placement import BrokenPart, Placement, failures, job
 from podwright.spec.hostlist import fold_hosts
 
 SIZES = tuple(1 << power for power in range(20, 33, 2))
@@ -63,6 +63,26 @@ class AcceptanceSheet:
         return table
 
     @property
+    def verdict(self) -> AcceptanceRow:
+        """Return the row that stands for all."""
+        return self.rows(sizes=[VERDICT_SIZE])[0]
+
+    @property
+    def scattered_share(self) -> float:
+        """Return the part of the wires that ranks have which are scattered over units."""
+        return job(self.placement, "scattered").share
+
+    @property
+    def failures(self) -> list[BrokenPart]:
+        """Return what is left of the wires when one thing is broken."""
+        return failures(self.placement)
+
+    @property
+    def origin(self) -> str:
+        """Return what the sheet rests on, in lines."""
+        return "\n".join(VALIDATED)
+
+    @property
     def settings(self) -> str:
         """Return the command of the test and the variables it needs to measure what the sheet expects."""
         nodes = len(self.placement.hosts)
@@ -95,13 +115,13 @@ class AcceptanceSheet:
             "test": self.settings,
             "sizes": [_row_json(row) for row in self.rows()],
             "scattered": [_estimate_json(row.expected) for row in self.rows("scattered")],
-            "failures": [failure.as_json() for failure in failures(placement)],
+            "failures": [failure.as_json() for failure in self.failures],
             "origin": {
                 "kind": "modelled",
                 "error": max(HELD_OUT_ERRORS.values()),
                 "error_from_bytes": min(HELD_OUT_ERRORS),
                 "in_sample_error": max(RING_IN_SAMPLE_ERROR, TREE_IN_SAMPLE_ERROR),
-                "note": " ".join(VALIDATED),
+                "note": self.origin.replace("\n", " "),
             },
         }
 

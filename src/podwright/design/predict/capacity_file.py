@@ -7,21 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from podwright.spec.forms import (
-    Bandwidth,
-    Count,
-    Duration,
-    Finding,
-    Line,
-    Name,
-    Number,
-    Ratio,
-    Size,
-    Speed,
-    Strict,
-    read_text,
-)
+from podwright.spec.findings import Finding
+from podwright.spec.forms import read_text
 from podwright.spec.hardware import StorageKind
+from podwright.spec.types import Bandwidth, Count, Duration, Line, Name, Number, Ratio, Size, Speed, Strict
 
 Positive = Annotated[Number, Field(gt=0)]
 Share = Annotated[Number, Field(gt=0, le=1)]

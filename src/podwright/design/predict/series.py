@@ -53,7 +53,23 @@ class Series:
         usual = KNOWN_ERROR
         if not self.batch_known:
             usual = UNKNOWN_BATCH_ERROR
-        return max(usual, *(abs(error) for error in in_sample_errors(self)))
+        return max(usual, *(abs(error) for error in self.in_sample_errors))
+
+    @property
+    def law(self) -> TrainingLaw:
+        """Return the law that its sizes follow best."""
+        return fit_training(self.points)
+
+    @property
+    def forecasts(self) -> list[SizeForecast]:
+        """Return what the sizes that were asked for should take."""
+        return [forecast_size(self, size) for size in self.asked]
+
+    @property
+    def in_sample_errors(self) -> list[float]:
+        """Return what the law is off by on each of the sizes that it is fitted on; no measure of a prediction."""
+        law = self.law
+        return [law.time_s(point.count, point.batch, point.samples) / point.time_s - 1 for point in self.points]
 
     @property
     def doubling_error(self) -> float:
@@ -141,12 +157,6 @@ def epochs_at(points: Sequence[ScalingPoint], batch: float, evaluate_every: floa
     if evaluate_every is None:
         return epochs
     return ceil(round(epochs / evaluate_every, 9)) * evaluate_every
-
-
-def in_sample_errors(series: Series) -> list[float]:
-    """Return what the law is off by on each of the sizes that it is fitted on; no measure of a prediction."""
-    law = fit_training(series.points)
-    return [law.time_s(point.count, point.batch, point.samples) / point.time_s - 1 for point in series.points]
 
 
 def _epochs_by_batch(points: Sequence[ScalingPoint]) -> list[tuple[float, float]]:

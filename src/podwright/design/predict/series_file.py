@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from podwright.design.predict.scaling import ScalingPoint
 from podwright.design.predict.series import AskedSize, Series
+from podwright.spec.nearest import near
 from podwright.spec.problems import Problem, Refusal, short
 
 # Columns that name a series; a file without any holds one.
@@ -100,8 +100,8 @@ def _columns(line: str, cells: int) -> list[int]:
 def _head_problems(names: list[str], places: list[CellPlace], file: str) -> Iterator[Problem]:
     for name in NEEDED:
         if name not in names:
-            close = [other for other in names if other in get_close_matches(name, names, n=1)]
-            hint = f"is `{close[0]}` meant for it?" if close else _EXAMPLE
+            close = near(name, names)
+            hint = f"is `{close}` meant for it?" if close else _EXAMPLE
             yield Problem(file, places[0].line, 1, name, "there is no such column", hint)
     for index, name in enumerate(names):
         if name in names[:index]:

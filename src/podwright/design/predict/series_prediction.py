@@ -8,17 +8,14 @@ from typing import Any
 
 from podwright import theme
 from podwright.design.exports.series_drawing import series_svg
-from podwright.design.predict.scaling_errors import Error, errors, series_met
+from podwright.design.predict.scaling_errors import Error, errors, series_met, summary
 from podwright.design.predict.series import (
     KNOWN_DOUBLING,
     KNOWN_ERROR,
     UNKNOWN_BATCH_DOUBLING,
     UNKNOWN_BATCH_ERROR,
-    AskedSize,
     Series,
-    fit_training,
-    forecast_size,
-    in_sample_errors,
+    SizeForecast,
 )
 from podwright.design.predict.series_file import read_sizes
 
@@ -35,6 +32,11 @@ class SeriesPrediction:
         """Fit the series of a file's text, or refuse it with every problem at once; `name` is the file's."""
         series = read_sizes(text, name)
         return cls(tuple(series), tuple(errors(series)))
+
+    @property
+    def summary(self) -> str:
+        """Return how many series are met with their epochs known, and with those from the ends."""
+        return summary(self.held_out)
 
     @property
     def origin(self) -> str:
@@ -66,13 +68,13 @@ class SeriesPrediction:
 
 
 def _series_json(measured: Series, held_out: Sequence[Error]) -> dict[str, Any]:
-    law = fit_training(measured.points)
+    law = measured.law
     return {
         "name": measured.name,
         "batch_known": measured.batch_known,
         "sizes": [
             {"count": point.count, "minutes": point.time_s / 60, "in_sample_error": error}
-            for point, error in zip(measured.points, in_sample_errors(measured), strict=True)
+            for point, error in zip(measured.points, measured.in_sample_errors, strict=True)
         ],
         "law": {
             "startup_s": law.startup_s,
@@ -92,13 +94,13 @@ def _series_json(measured: Series, held_out: Sequence[Error]) -> dict[str, Any]:
             if error.series == measured.name
         ],
         "error": measured.error,
-        "forecasts": [_forecast_json(measured, asked) for asked in measured.asked],
+        "forecasts": [_forecast_json(measured, forecast) for forecast in measured.forecasts],
     }
 
 
-def _forecast_json(measured: Series, asked: AskedSize) -> dict[str, Any]:
-    forecast = forecast_size(measured, asked)
-    document: dict[str, Any] = {"count": asked.count, "batch": asked.batch, "epochs": forecast.epochs}
+def _forecast_json(measured: Series, forecast: SizeForecast) -> dict[str, Any]:
+    size = forecast.asked
+    document: dict[str, Any] = {"count": size.count, "batch": size.batch, "epochs": forecast.epochs}
     if not measured.batch_known:
         document |= {"batch": None, "epochs": None}
     return {**document, "minutes": asdict(forecast.time_s.scaled(1 / 60))}

@@ -17,7 +17,7 @@ from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.kubernetes.pod_template import BESIDE, gone_tolerations
 from podwright.engines.kubernetes.states import waiting_words
 from podwright.engines.kubernetes.submit import share, shared_maps
-from podwright.engines.site import SiteLost, Types, read_site, whole_of
+from podwright.engines.site import SiteLost, Types, read_site
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse, short
 
@@ -34,14 +34,14 @@ USE = f'touch {names.WORK}/used; exec "$@"'
 
 def site_of(folder: RunFolder) -> dict[str, Any]:
     """Return what later clients need of a run."""
-    return _site(whole_of(folder))
+    return _site(folder.job_path)
 
 
 @lru_cache(maxsize=4096)
-def _site(whole: Path) -> dict[str, Any]:
-    site = read_site(whole, TYPES)
+def _site(path: Path) -> dict[str, Any]:
+    site = read_site(path, TYPES)
     if site["kind"] not in BY_NAME:
-        raise SiteLost(whole, f"there is no kind {short(site['kind'])}")
+        raise SiteLost(path, f"there is no kind {short(site['kind'])}")
     return site
 
 
@@ -109,7 +109,7 @@ class Reader:
     def _make(self, folder: RunFolder, path: str) -> dict[str, Any]:
         site = site_of(folder)
         job = self._api.apply(path, reader_job(site, self._name, sorted(self._avoided)))
-        share(self._api, next(iter(shared_maps({**site, "code": []}, whole_of(folder)))), job, lambda ask: ask())
+        share(self._api, next(iter(shared_maps({**site, "code": []}, folder.job_path))), job, lambda ask: ask())
         return job
 
 

@@ -67,7 +67,7 @@ class ClusterWatch:
         status = seen(job, pods, events)
         if status.unfinished:
             return status
-        return replace(status, handle=f"{site['namespace']}/{folder.asked.parent or folder.id}")
+        return replace(status, handle=f"{site['namespace']}/{folder.asked.job_id}")
 
     def _really(self, site: Mapping[str, Any], folder: RunFolder) -> dict[str, Any] | None:
         """Ask for a run by name: one that was made a moment ago may not have come through a watch yet."""
@@ -85,7 +85,7 @@ class ClusterWatch:
         if known is not None:
             return known
         selector = names.OURS
-        parents = {folder.asked.parent or folder.id for folder in folders}
+        parents = {folder.asked.job_id for folder in folders}
         singles = [listed for listed, _ in self._listings if listed == path]
         if len(parents) == 1 and len(singles) < MAX_SINGLE:
             selector = f"{names.JOB}={parents.pop()}"

@@ -10,10 +10,10 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import Api, ApiError, Away, asked_to
 from podwright.clients.kubernetes.kubeconfig import read_entry
 from podwright.clients.kubernetes.paths import path_of, path_of_object
-from podwright.engines.base import NO_ROUTE, Files, Job, Request, Status
+from podwright.engines.base import NO_ROUTE, Engine, Files, Job, Request, Status
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.delete import delete_runs
@@ -44,13 +44,12 @@ INDEXES = ("batch.kubernetes.io/job-completion-index", "training.kubeflow.org/re
 SHELL = 'cd "$HOME"; exec "$(command -v bash || command -v sh)" -i'
 
 
-class KubernetesEngine:
+class KubernetesEngine(Engine):
     """One pod's Kubernetes. What it asked the cluster a moment ago answers for all runs."""
 
     name = "kubernetes"
     lag_s = 15.0
     holds = True
-    sees_home = False
     remains = True
 
     def __init__(
@@ -97,21 +96,17 @@ class KubernetesEngine:
 
     def probe(self, request: Request) -> KubernetesFacts:
         """Ask the cluster what it has and what the user may do there."""
-        try:
+        with asked_to("answer"):
             home = self._api.entry.namespace or "default"
             namespace = namespace_of(request.workload, self._scheduler, home)
             return probe(self._api, request, namespace, self._scheduler)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "answer") from None
 
     def preflight(self, job: Job) -> None:
         """Let the server look at the run as if it were submitted: what it would refuse never comes to exist."""
         assert isinstance(job, KubernetesJob)
         manifest = job.objects[job.parts[0].run_id][-1]
-        try:
+        with asked_to("take the run"):
             self._api.apply(path_of_object(manifest), manifest, dry=True)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "take the run") from None
         if job.layer is not None:
             from podwright.engines.kubernetes.code import send_code
 
@@ -129,14 +124,12 @@ class KubernetesEngine:
 
     def release(self, folders: Sequence[RunFolder]) -> None:
         """Resume runs that we made suspended, because they come after another."""
-        try:
+        with asked_to("release the run"):
             for folder in folders:
                 site = site_of(folder)
                 job = self._api.find(path_of(site["kind"], site["namespace"], folder.id))
                 if job is not None:
                     release(self._api, site, job, AFTER)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "release the run") from None
         self._cluster.forget()
 
     def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
@@ -147,16 +140,14 @@ class KubernetesEngine:
         shipped = [folder for folder in folders if site_of(folder)["claim"] is None]
         pods = self._cluster.pods(shipped)
         self._delete(folders)
-        for (namespace, _), members in _by_place(shipped):
+        for (namespace, _), members in _by_claim(shipped):
             grace_s = max(grace_s_of(folder.asked.workload) for folder in members)
             self._ships(namespace).follow(members, pods, grace_s + 60.0)
 
     def _delete(self, folders: Sequence[RunFolder]) -> None:
         places = [(site_of(folder)["kind"], site_of(folder)["namespace"], folder.id) for folder in folders]
-        try:
+        with asked_to("end the run"):
             delete_runs(self._api, places)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "end the run") from None
         self._cluster.forget()
 
     def clean(self, folder: RunFolder) -> None:
@@ -170,7 +161,7 @@ class KubernetesEngine:
         statuses = self._cluster.status(folders)
         if not self._unread:
             return statuses
-        for place, members in _by_place(folders):
+        for place, members in _by_claim(folders):
             reason = self._unread.get(place)
             for folder in members:
                 status = statuses[folder.id]
@@ -186,7 +177,7 @@ class KubernetesEngine:
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         gaps: dict[str, list[str]] = {}
         pods = self._cluster.pods(folders)
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
                 gaps |= self._mirror(namespace, claim, members, pods)
             else:
@@ -208,23 +199,17 @@ class KubernetesEngine:
     def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
         pods = self._cluster.pods(folders)
         here: set[str] = set()
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim and running(pods):
                 here.update(self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, alone=True), pods))
         return here
 
-    def fetch(
-        self,
-        folders: Sequence[RunFolder],
-        names: Sequence[str],
-        limit_bytes: int | None = None,
-        but: Sequence[str] = (),
-    ) -> dict[str, list[LeftOut]]:
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees) -> dict[str, list[LeftOut]]:
         pods = self._cluster.pods(folders)
         left: dict[str, list[LeftOut]] = {}
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
-                left |= self._claims(namespace, claim).fetch(members, Trees(names, limit_bytes, but), pods)
+                left |= self._claims(namespace, claim).fetch(members, trees, pods)
             else:
                 left |= {folder.id: [] for folder in members}
         return left
@@ -239,7 +224,7 @@ class KubernetesEngine:
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for (namespace, claim), members in _by_place(folders):
+        for (namespace, claim), members in _by_claim(folders):
             if claim:
                 sizes |= self._claims(namespace, claim).clear(members, name, remove)
         return sizes
@@ -267,20 +252,16 @@ class KubernetesEngine:
 
     def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
         place = self._at_work(folder, node)["metadata"]
-        try:
+        with asked_to("connect to the port"):
             return self._api.port(path_of("Pod", place["namespace"], place["name"]), port)
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "connect to the port") from None
 
     def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
         """Make a Route, which goes with the run at the latest."""
         pod, site = self._at_work(folder, node), site_of(folder)
         labels = pod["metadata"]["labels"]
         index = {name: labels[name] for name in (*INDEXES, ROLE) if name in labels}
-        try:
+        with asked_to("make the route"):
             owner = self._api.get(path_of(site["kind"], site["namespace"], folder.id))
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "make the route") from None
         return exposed(self._api, route_objects(pod, folder.id, port, index), owner)
 
     def _at_work(self, folder: RunFolder, node: int) -> Mapping[str, Any]:
@@ -297,7 +278,7 @@ class KubernetesEngine:
         return self._shipped.setdefault(namespace, Shipped(self._api, namespace))
 
 
-def _by_place(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
+def _by_claim(folders: Sequence[RunFolder]) -> Iterator[tuple[tuple[str, str], list[RunFolder]]]:
     """Yield runs of one namespace that have the same claim, or none (""), together."""
 
     def place(folder: RunFolder) -> tuple[str, str]:

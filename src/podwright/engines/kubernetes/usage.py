@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
-from podwright.clients.kubernetes.api import Api, ApiError, Away, refusal_of
+from podwright.clients.kubernetes.api import Api, ApiError, asked_to
 from podwright.clients.kubernetes.kinds import KINDS
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.kubernetes.queue import ClusterSnapshot, SubmittedObject, node_rows, queue_rows
@@ -49,10 +49,8 @@ class KubernetesUsage:
 
     @cached_property
     def _snapshot(self) -> ClusterSnapshot:
-        try:
+        with asked_to("answer"):
             return self._look()
-        except (Away, ApiError) as error:
-            raise refusal_of(error, "answer") from None
 
     def _look(self) -> ClusterSnapshot:
         """Ask for everything side by side: the questions do not wait for each other."""

@@ -12,21 +12,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.clients.machine import memory_bytes, visible_gpus
 from podwright.clients.reasons import last_line
-from podwright.engines.base import NO_ROUTE, ClusterUsage, Files, Job, Part, Request, Status, order_of
+from podwright.engines.base import NO_ROUTE, Engine, Files, Job, Request, Status, parts_of
 from podwright.engines.frames import assemble
 from podwright.engines.local import container
 from podwright.engines.payload import STUB
 from podwright.files.locks import locked_text
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
-from podwright.runs.copies import LeftOut
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -79,14 +78,11 @@ GONE_S = 30.0
 RUN_MARK = re.compile(rb"(?:^|\0)PODWRIGHT_RUN=([a-z0-9-]+)(?:\0|$)")
 
 
-class LocalEngine:
+class LocalEngine(Engine):
     """`shared` False makes the pilots send their record as frames, as on a cluster whose nodes share no folder."""
 
     name = "local"
-    lag_s = 0.0
-    holds = False
     sees_home = True
-    remains = False
 
     def __init__(self, shared: bool = True, gone_s: float = GONE_S) -> None:
         self._shared, self._gone_s = shared, gone_s
@@ -129,28 +125,24 @@ class LocalEngine:
         image, beside = None, {"node.sh": STUB}
         if facts.container:
             image, beside = facts.container.image, container.files(request, facts.container)
-        parts = []
-        for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
-            order = order_of(
-                request.with_shared_code(),
-                index,
-                engine=self.name,
-                folder="..",
-                scratch="../scratch",
-                shared=self._shared,
-                bind="127.0.0.1",
-                virtual=several,
-                env=env,
-                gone_s=self._gone_s,
-                memory_bytes=request.workload.resources.memory_bytes,
-                cache={"path": CACHE} if request.staged else None,
-            )
-            parts.append(Part(run_id, point or None, order))
+        parts = parts_of(
+            request.with_shared_code(),
+            engine=self.name,
+            folder="..",
+            scratch="../scratch",
+            shared=self._shared,
+            bind="127.0.0.1",
+            virtual=several,
+            env=env,
+            gone_s=self._gone_s,
+            memory_bytes=request.workload.resources.memory_bytes,
+            cache={"path": CACHE} if request.staged else None,
+        )
         at_once = side_by_side(request.workload, len(parts), facts)
         is_shared_out = request.workload.resources.gpus and (several or at_once > 1)
         return LocalJob(
             run_id=request.run_id,
-            parts=tuple(parts),
+            parts=parts,
             after=request.after,
             image=image,
             python=facts.python,
@@ -197,9 +189,6 @@ class LocalEngine:
         files[f"{job.run_id}/job/start.sh"] = START.format(python=python, path=job.path, arguments=" ".join(arguments))
         return files
 
-    def preflight(self, job: Job) -> None:
-        """Look at nothing: what this machine has was probed a moment ago."""
-
     def submit(self, run_id: str, folders: Sequence[RunFolder], again: bool) -> str:
         """Start the keeper. It takes each run's lock before it answers: a second one finds them taken and leaves."""
         starter = folders[0].path.parent / run_id / "job" / "start.sh"
@@ -245,9 +234,6 @@ class LocalEngine:
                 for pid in filter(_is_ours, marked().get(folder.id, [])):
                     _send(pid, signal.SIGTERM)
 
-    def tend(self, folders: Sequence[RunFolder]) -> None:
-        """Do nothing: what waits here needs no client."""
-
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         if self._shared:
             return {}
@@ -257,19 +243,6 @@ class LocalEngine:
             for folder, path in frames.items()
             if path.is_dir()
         }
-
-    def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
-        """Return all: their ranks write into the folders that are here."""
-        return {folder.id for folder in folders}
-
-    def fetch(
-        self,
-        folders: Sequence[RunFolder],
-        names: Sequence[str],
-        limit_bytes: int | None = None,
-        but: Sequence[str] = (),
-    ) -> dict[str, list[LeftOut]]:
-        return {folder.id: [] for folder in folders}
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         """Return the command of a shell where the node's ranks started, with what they see of the run's folders."""
@@ -285,26 +258,9 @@ class LocalEngine:
         """Return a connection on this machine: its network is that of all nodes."""
         return socket.create_connection(("127.0.0.1", port))
 
-    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
-        raise refuse(NO_ROUTE)
-
     def remove(self, folder: RunFolder) -> None:
         if _in_container(folder):
             container.clear(folder.id)
-
-    def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
-        """Return nothing: all of a run lies in its folder."""
-        return {}
-
-    def release(self, folders: Sequence[RunFolder]) -> None:
-        """Do nothing: a run's keeper waits for the other run by itself."""
-
-    def usage(self) -> ClusterUsage | None:
-        """Return None: only runs of the user's own home are known on this machine."""
-        return None
-
-    def close(self) -> None:
-        """Let go of nothing: this engine holds no connection."""
 
     def clean(self, folder: RunFolder) -> None:
         """End what is left of a run: processes that lost every parent are known by their environment."""

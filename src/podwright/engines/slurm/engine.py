@@ -7,26 +7,26 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from podwright.clients.reasons import last_line
-from podwright.clients.ssh import Answer, Reach, reach_to
-from podwright.engines.base import NO_ROUTE, Files, Job, Part, Request, Status, order_of
+from podwright.clients.ssh import Reach, reach_to
+from podwright.engines.base import NO_ROUTE, Engine, Files, Job, Request, Status, parts_of
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
-from podwright.engines.site import SITE, whole_of
-from podwright.engines.slurm import lost_jobs, prefetch
+from podwright.engines.site import SITE
+from podwright.engines.slurm import prefetch
 from podwright.engines.slurm.containers import cache_inside
+from podwright.engines.slurm.controller import Controller, last_word
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.shared_folder import prove_shared
 from podwright.engines.slurm.shell import host_at_work, shell_step
-from podwright.engines.slurm.site import place_of, site_of
+from podwright.engines.slurm.site import run_path, site_of
 from podwright.engines.slurm.states import NOT_STARTED
 from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
@@ -44,10 +44,6 @@ REJOIN_S = 60.0
 MIRROR_S = 0.5
 LOOK_S = 10.0
 """Between two looks for runs that nobody puts back into the queue."""
-COME_BACK_S = 60.0
-"""How long a controller that does not answer is waited for when a job is submitted."""
-AWAY = ("unable to contact", "socket timed out", "connection refused", "zero bytes", "transport endpoint", "timed out")
-"""What Slurm's commands say when the controller is not there; the job may or may not have been taken."""
 LOOK = """\
 umask 077
 mkdir -p "$1/runs" && cd "$1" || exit 1
@@ -80,13 +76,11 @@ class SlurmJob(Job):
     proved: bool = False
 
 
-class SlurmEngine:
+class SlurmEngine(Engine):
     """One pod's Slurm. What it asked the cluster a moment ago answers for all runs."""
 
     name = "slurm"
     lag_s = 10.0
-    holds = False
-    sees_home = False
     remains = True
 
     def __init__(
@@ -103,7 +97,7 @@ class SlurmEngine:
         self._mirrored_at: dict[str, float] = {}
         self._gaps: dict[str, list[str]] = {}
         self._looked_at = self._tended_at = -LOOK_S
-        self._forgotten: dict[str, str] = {}
+        self._controller = Controller(self._reach, self._queue, clock)
 
     # pure
 
@@ -130,18 +124,14 @@ class SlurmEngine:
             "hardware": hardware,
             "rejoin_s": REJOIN_S,
             "cache": self._cache(request, slurm),
+            "env": network_env(request, self._pod, model),
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
-        parts = []
-        for index, (run_id, point) in enumerate(zip(request.part_ids(), request.points, strict=True)):
-            env = network_env(request, self._pod, model)
-            order = order_of(request.with_shared_code(), index, env=env, **of_engine)
-            parts.append(Part(run_id, point or None, order))
         site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
         return SlurmJob(
             run_id=request.run_id,
-            parts=tuple(parts),
+            parts=parts_of(request.with_shared_code(), **of_engine),
             after=request.after,
             root=root if self._reach.is_here else None,
             gaps=tuple(filter(None, [prefetch.why_not(request, self._pod, slurm)])),
@@ -174,13 +164,13 @@ class SlurmEngine:
         """Ask the cluster what it has, make the user's folder there, and look for the data."""
         answer = self._reach.call(["sh", "-c", PROBE])
         if answer.code:
-            raise refuse(f"Slurm does not answer: {_last(answer)}", hint="does `sinfo` work there?", exit_code=3)
+            raise refuse(f"Slurm does not answer: {last_word(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
         data = request.target_paths()
         look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
         if look.code:
-            message = f"the folder {folder} of the scheduler cannot be made: {_last(look)}"
+            message = f"the folder {folder} of the scheduler cannot be made: {last_word(look)}"
             raise refuse(message, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
@@ -205,46 +195,9 @@ class SlurmEngine:
         secrets = folders[0].asked.secrets
         env = {name: os.environ[name] for name in secrets}
         command = ["sbatch", "--parsable", f"{site['folder']}/runs/{run_id}/job/batch.sh"]
-        deadline, may_be_there = self._clock() + COME_BACK_S, again
-        while True:
-            # A controller that went away in the middle may have taken the job before: a second would be a double.
-            job = None
-            if may_be_there:
-                job = self._queue.find(run_id)
-            if job:
-                return job
-            self._give([folder.id for folder in folders])
-            answer = self._try(command, env)
-            if answer.code == 0:
-                handle = answer.text.strip().partition(";")[0]
-                prefetch.begin(self._reach, parent, f"{site['folder']}/runs/{run_id}", handle, env)
-                return handle
-            away = any(sign in answer.err.lower() for sign in AWAY)
-            if not away or self._clock() > deadline:
-                raise refuse(f"Slurm did not take the job: {_last(answer)}", exit_code=3 if away else 2)
-            may_be_there = True
-            self._wait_for_controller(deadline)
-
-    def _give(self, ids: Sequence[str]) -> None:
-        """Let the next job have runs whose own was lost."""
-        places = [self._forgotten.pop(run_id) for run_id in ids if run_id in self._forgotten]
-        if places:
-            lost_jobs.give(self._reach, places)
-
-    def _try(self, command: Sequence[str], env: Mapping[str, str]) -> Answer:
-        try:
-            return self._reach.call(command, env=env)
-        except Refusal as refusal:  # the connection broke: nobody knows whether the job was taken
-            if refusal.exit_code != 3:
-                raise
-            return Answer(1, b"", f"{AWAY[0]}: {refusal.problems[0].message}")
-
-    def _wait_for_controller(self, deadline: float) -> None:
-        while self._clock() < deadline:
-            with suppress(Refusal):
-                if self._reach.call(["scontrol", "ping"]).code == 0:
-                    return
-            time.sleep(0.5)
+        handle = self._controller.take(run_id, command, env, [folder.id for folder in folders], again)
+        prefetch.begin(self._reach, parent, f"{site['folder']}/runs/{run_id}", handle, env)
+        return handle
 
     def cancel(self, folders: Sequence[RunFolder], whole: bool = False) -> None:
         """Remove what waits, and ask what runs to stop; its pilots give the ranks their grace.
@@ -252,18 +205,18 @@ class SlurmEngine:
         The mark tells the script that a run whose pilots were stopped is not to be started again. A whole matrix has
         one mark and one array.
         """
-        known = [folder for folder in folders if self._queue.handle(folder)]
-        if not known:
+        submitted = [folder for folder in folders if self._queue.handle(folder)]
+        if not submitted:
             return
-        runs = f"{site_of(known[0])['folder']}/runs"
-        parent, job = known[0].asked.parent, known[0].handle
+        runs = f"{site_of(submitted[0])['folder']}/runs"
+        parent, job = submitted[0].asked.parent, submitted[0].handle
         if whole and parent and job:
             self._queue.stop_array(job, f"{runs}/{parent}/cancelled")
-            prefetch.end(self._reach, [whole_of(known[0])])
+            prefetch.end(self._reach, [submitted[0].job_path])
             return
-        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in known)])
-        self._queue.stop(known, gently=True)
-        prefetch.end(self._reach, [folder.path for folder in known])
+        self._reach.call(["touch", "--", *(f"{runs}/{folder.id}/cancelled" for folder in submitted)])
+        self._queue.stop(submitted, gently=True)
+        prefetch.end(self._reach, [folder.path for folder in submitted])
 
     def clean(self, folder: RunFolder) -> None:
         with suppress(Refusal):
@@ -281,7 +234,7 @@ class SlurmEngine:
         self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
         unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if unknown:
-            statuses |= self._lost_by_controller(unknown)
+            statuses |= self._controller.lost(unknown)
         return statuses
 
     def _put_back(self, folders: Sequence[RunFolder]) -> None:
@@ -293,21 +246,9 @@ class SlurmEngine:
         for folder in folders:
             last = stranded_start(folder)
             if last is not None:
-                jobs[f"{place_of(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
+                jobs[f"{run_path(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
         with suppress(Refusal):  # the next look does it
             put_back(self._reach, jobs)
-
-    def _lost_by_controller(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Return the jobs that the controller took and lost before it had saved them."""
-        places = {place_of(folder): folder for folder in folders}
-        with suppress(Refusal):
-            for place in lost_jobs.lost(self._reach, places):
-                if place in places:
-                    self._forgotten[places[place].id] = place
-        lost = [folder for folder in folders if folder.id in self._forgotten]
-        for folder in lost:
-            self._queue.look_again(folder)
-        return {folder.id: replace(FORGOTTEN, unknown_to_engine=True) for folder in lost}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Let jobs go on that Slurm holds because a node could not start them."""
@@ -317,7 +258,7 @@ class SlurmEngine:
         statuses = self._queue.status(folders)
         held = [folder for folder in folders if statuses[folder.id].reason == NOT_STARTED]
         with suppress(Refusal):  # the next look does it
-            release(self._reach, {place_of(folder): str(self._queue.handle(folder)) for folder in held})
+            release(self._reach, {run_path(folder): str(self._queue.handle(folder)) for folder in held})
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         now = self._clock()
@@ -332,27 +273,21 @@ class SlurmEngine:
         here = {folder.id for folder in folders if not self._far([folder])}
         return here.union(self._exchange(self._far(folders), Trees(names, limit_bytes, alone=True)))
 
-    def fetch(
-        self,
-        folders: Sequence[RunFolder],
-        names: Sequence[str],
-        limit_bytes: int | None = None,
-        but: Sequence[str] = (),
-    ) -> dict[str, list[LeftOut]]:
+    def fetch(self, folders: Sequence[RunFolder], trees: Trees) -> dict[str, list[LeftOut]]:
         here: dict[str, list[LeftOut]] = {folder.id: [] for folder in folders if not self._far([folder])}
-        return here | self._exchange(self._far(folders), Trees(names, limit_bytes, but))
+        return here | self._exchange(self._far(folders), trees)
 
     def _exchange(self, folders: Sequence[RunFolder], trees: Trees = RECORD_ONLY) -> dict[str, list[LeftOut]]:
         submitted = [folder for folder in folders if self._queue.handle(folder)]
         if not submitted:
             return {}
-        root, parent = f"{site_of(submitted[0])['folder']}/runs", submitted[0].asked.parent or submitted[0].id
+        root, parent = f"{site_of(submitted[0])['folder']}/runs", submitted[0].asked.job_id
         command = [self._scheduler.python or "python3", "-I", "-S", f"{root}/{parent}/job/pilot.pyz", "mirror"]
 
         def ask(question: dict[str, Any]) -> bytes:
             answer = self._reach.call(command, json.dumps(question).encode())
             if answer.code:
-                raise refuse(f"the record cannot be read on the cluster: {_last(answer)}", exit_code=3)
+                raise refuse(f"the record cannot be read on the cluster: {last_word(answer)}", exit_code=3)
             return answer.out
 
         with Mirror(submitted) as mirror:
@@ -366,32 +301,19 @@ class SlurmEngine:
 
     def remove(self, folder: RunFolder) -> None:
         if self._far([folder]):
-            remove_run(self._reach, place_of(folder))
+            remove_run(self._reach, run_path(folder))
 
     def clear(self, folders: Sequence[RunFolder], name: str, remove: bool) -> dict[str, int]:
         if far := self._far(folders):
             return clear_part(self._reach, f"{site_of(far[0])['folder']}/runs", far, name, remove)
         return {}
 
-    def release(self, folders: Sequence[RunFolder]) -> None:
-        """Do nothing: Slurm itself knows which job comes after which."""
-
     def usage(self) -> SlurmUsage:
         """Return who answers for all jobs of the cluster."""
         return SlurmUsage(self._reach)
-
-    def close(self) -> None:
-        """Leave the connection to the next command: OpenSSH closes it after two idle minutes."""
 
     def shell(self, folder: RunFolder, node: int) -> list[str]:
         return self._reach.terminal(shell_step(folder, site_of(folder), self._queue.handle(folder), node))
 
     def connect(self, folder: RunFolder, node: int, port: int) -> socket.socket:
         return self._reach.connect(host_at_work(folder, node), port)
-
-    def expose(self, folder: RunFolder, node: int, port: int) -> AbstractContextManager[str]:
-        raise refuse(NO_ROUTE)
-
-
-def _last(answer: Answer) -> str:
-    return last_line(answer.err or answer.text, f"exit code {answer.code}").removeprefix("sbatch: error: ")

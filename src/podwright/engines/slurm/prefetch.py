@@ -122,19 +122,19 @@ def job_name(run_id: str) -> str:
     return f"{run_id}.prefetch"
 
 
-def begin(reach: Reach, whole: Path, folder: str, handle: str, env: Mapping[str, str]) -> None:
+def begin(reach: Reach, job_path: Path, folder: str, handle: str, env: Mapping[str, str]) -> None:
     """Give Slurm the job of a run that it has taken; what it says to that is in the job's log, and is no fault."""
-    if _is_there(whole):
+    if _is_there(job_path):
         with suppress(Refusal):
             reach.call(["sh", "-c", SUBMIT, "podwright", folder, handle], env=env)
 
 
-def end(reach: Reach, wholes: Iterable[Path]) -> None:
+def end(reach: Reach, job_paths: Iterable[Path]) -> None:
     """End the jobs of runs that are over, wherever they have one."""
-    names = [job_name(whole.name) for whole in wholes if _is_there(whole)]
+    names = [job_name(job_path.name) for job_path in job_paths if _is_there(job_path)]
     if names:
         reach.call(["sh", "-c", END, "podwright", *names])
 
 
-def _is_there(whole: Path) -> bool:
-    return (whole / "job" / SCRIPT_NAME).exists()
+def _is_there(job_path: Path) -> bool:
+    return (job_path / "job" / SCRIPT_NAME).exists()

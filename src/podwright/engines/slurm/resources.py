@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from podwright.design.topology import unit_size
 from podwright.engines.slurm import containers
 from podwright.engines.slurm.containers import Problem
 from podwright.engines.slurm.facts import Partition, SlurmFacts, SlurmNodeKind, time_text
+from podwright.spec.nearest import near
 from podwright.spec.problems import refuse, short
 from podwright.spec.quantity import exact_duration
 from podwright.theme.words import format_size
@@ -273,9 +273,9 @@ def _partition_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Probl
 
 def _nearest(name: str, names: list[str]) -> str:
     hint = f"partitions are {', '.join(names)}"
-    close = get_close_matches(name, names, n=1)
+    close = near(name, names)
     if close:
-        hint += f"; did you mean `{close[0]}`?"
+        hint += f"; did you mean `{close}`?"
     return hint
 
 

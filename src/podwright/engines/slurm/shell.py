@@ -41,5 +41,4 @@ def shell_step(folder: RunFolder, site: Mapping[str, Any], job: str | None, node
 
 def _filled(text: str, root: str, folder: RunFolder) -> str:
     """Return a word of the batch script with its variables filled in as the script fills them."""
-    parent = folder.asked.parent or folder.id
-    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{parent}/job")
+    return text.replace(RUN, f"{root}/runs/{folder.id}").replace(JOB, f"{root}/runs/{folder.asked.job_id}/job")

@@ -53,11 +53,11 @@ class SlurmUsage:
 
     def queue(self) -> list[QueuedJob]:
         """Return the jobs that run or wait, by one squeue."""
-        return parse_jobs(self._ask(["squeue", "--noheader", f"--Format={_whole(QUEUE)}"]))
+        return parse_jobs(self._ask(["squeue", "--noheader", f"--Format={_untruncated(QUEUE)}"]))
 
     def nodes(self) -> list[NodeUse]:
         """Return the nodes of all partitions, by one sinfo."""
-        return parse_nodes(self._ask(["sinfo", "--noheader", "--Node", f"--Format={_whole(NODES)}"]))
+        return parse_nodes(self._ask(["sinfo", "--noheader", "--Node", f"--Format={_untruncated(NODES)}"]))
 
     def past(self, since_s: float) -> Past | None:
         """Return the jobs that ran or waited in these last seconds; None where nobody keeps account."""
@@ -84,7 +84,7 @@ class SlurmUsage:
         return answer.text
 
 
-def _whole(fields: Sequence[str]) -> str:
+def _untruncated(fields: Sequence[str]) -> str:
     """Return a format that gives each field as long as it is, with a bar behind all but the last."""
     return ",".join([*(f"{name}:|" for name in fields[:-1]), f"{fields[-1]}:"])
 

@@ -29,7 +29,7 @@ MAX_ODD = 100
 """Of a run, that are named: a program may make any number of them."""
 
 
-class Giver:
+class AnswerWriter:
     """Writes one answer and counts what it holds."""
 
     def __init__(self, out: BinaryIO, piece_bytes: int, answer_bytes: int, excluded: Sequence[str] = ()) -> None:
@@ -192,21 +192,21 @@ def answer(
     request: Dict[str, Any], out: BinaryIO, piece_bytes: int = PIECE_BYTES, answer_bytes: int = ANSWER_BYTES
 ) -> None:
     """Write the answer to one request."""
-    giver = Giver(out, piece_bytes, answer_bytes, request.get("but", []))
+    writer = AnswerWriter(out, piece_bytes, answer_bytes, request.get("but", []))
     for run, positions in request.get("runs", {}).items():
         root = os.path.join(request["folder"], run)
         for _, _, path in record_folders(os.path.join(root, "record")):
             series = [os.path.basename(file) for _, file in series_files(path)]
             for file in (*GROWING, *series):
                 name = f"record/{os.path.basename(path)}/{file}"
-                giver.growth(run, name, os.path.join(path, file), positions.get(name, [0, 0]))
+                writer.growth(run, name, os.path.join(path, file), positions.get(name, [0, 0]))
     for run, names in request.get("trees", {}).items():
-        giver.more = giver.more or giver.is_full
+        writer.more = writer.more or writer.is_full
         at = request.get("at", {}).get(run, [])
         root = os.path.join(request["folder"], run)
-        if giver.more or not giver.trees(run, root, names, int(request.get("limit", 0)), at):
+        if writer.more or not writer.trees(run, root, names, int(request.get("limit", 0)), at):
             break
-    giver.word(end=True, more=giver.more)
+    writer.word(end=True, more=writer.more)
     out.flush()
 
 

@@ -1,7 +1,7 @@
 """The ship role: sends a node's record through standard output, for engines whose nodes share no folder.
 
 Events go at once, the rest every ten seconds, all within a budget: metrics and series thin out first, then logs stop;
-what is kept back is enough for the end states and the last lines. What was thinned is told.
+what is kept back is enough for the end states and the last lines. What was thinned is reported.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SERIES_THIN = ((0.1, 0.0), (0.15, 1.0), (0.2, 60.0))
 """(share of the budget used by series, seconds between two lines of a rank up to there); beyond the last none come."""
 LOG_SHARE = 0.5
 SERIES_S = 1.0
-"""How long the series of all ranks may take at a look; of what was told beyond it the last lines go, and all count."""
+"""How long the series of all ranks may take at a look; of what comes beyond it the last lines go, and all count."""
 SERIES_LINES = 256
 """Lines of a series after which its budget is looked at again."""
 TAIL_BYTES = 192 * 1024
@@ -135,7 +135,7 @@ class Shipper:
             self._send("merged.log", _last_lines(self._new("merged.log"), TAIL_BYTES))
 
     def _send_series(self, name: str, deadline: float) -> None:
-        """Send what a rank told since the last look, further and further apart as the budget of series is used up.
+        """Send what a rank reported since the last look, further and further apart as the budget of series is used up.
 
         Where that would take long only the last line of a piece is looked at: the end of a run waits for what is sent.
         """
@@ -169,17 +169,17 @@ class Shipper:
             self._series_s = period_s
 
     def _end_series(self) -> None:
-        """Send the last values of each rank, and tell how many lines did not go."""
+        """Send the last values of each rank, and report how many lines did not go."""
         for name, thinner in self._series.items():
             row = thinner.rest()
             if row is not None:
                 self._put_series(name, [json_line(row)])
         if self._series_sent < self._series_rows:
-            text = f"node {self._node} sent {self._series_sent} of the {self._series_rows} lines that its ranks told"
-            self._note(what="series", text=text)
+            sent = f"node {self._node} sent {self._series_sent} of the {self._series_rows} lines"
+            self._note(what="series", text=f"{sent} that its ranks reported")
 
     def _new(self, name: str) -> bytes:
-        """Return whole lines that came since the last look; a log that was turned over starts anew."""
+        """Return whole lines that came since the last look; a log that was turned over starts again."""
         return b"".join(self._pieces(name))
 
     def _pieces(self, name: str) -> Iterator[bytes]:

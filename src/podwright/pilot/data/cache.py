@@ -267,7 +267,7 @@ def _disk_bytes(facts: os.stat_result) -> int:
 
 
 def _self() -> Dict[str, Any]:
-    """Return what tells this process from all others that may look."""
+    """Return what distinguishes this process from all others that may look."""
     with suppress(OSError):
         return {"host": socket.gethostname(), "space": os.stat("/proc/self/ns/pid").st_ino, **_birth(os.getpid())}
     return {}

@@ -1,4 +1,4 @@
-"""The manifest of an input: a line for each file, with where it comes from and what tells its content.
+"""The manifest of an input: a line for each file, with where it comes from and what identifies its content.
 
     {"path": "a/b.png", "size": 120, "sha256": HEX or null, "etag": TEXT or null, "source": URL}
 
@@ -75,7 +75,7 @@ def path_bytes(row: Mapping[str, Any]) -> bytes:
 
 
 def key_of(row: Mapping[str, Any]) -> str:
-    """Return the name of a content in the cache: its SHA-256, or else what tells this version of the file."""
+    """Return the name of a content in the cache: its SHA-256, or else what identifies this version of the file."""
     if row.get("sha256"):
         if not SHA256.fullmatch(str(row["sha256"])):
             raise BadManifest(f"{row['path']} has no SHA-256")

@@ -1,4 +1,4 @@
-"""The data of one node of a run, as its pilot deals with it: what is told the leader, the record, and other nodes."""
+"""The data of one node of a run, as its pilot deals with it: what the leader, the record and other nodes hear of it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class NodeData:
             self._stager.stage([PeerAddress(int(node), str(host), int(port)) for node, host, port in message["peers"]])
 
     def messages(self) -> List[Dict[str, Any]]:
-        """Return what the leader was not told yet."""
+        """Return what the leader has not heard yet."""
         waiting, self._waiting = self._waiting, []
         return waiting
 

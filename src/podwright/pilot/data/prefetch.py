@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import sys
+from contextlib import suppress
 from typing import List, Optional
 
 from ..protocol import EXIT_FAILED, EXIT_STOPPED, read_order
@@ -39,10 +40,8 @@ def main(argv: List[str]) -> int:
 def _await(outcome: "queue.SimpleQueue[Optional[str]]") -> Optional[str]:
     """Wait for the outcome; look up now and then, since a signal just before a wait does not end it."""
     while True:
-        try:
+        with suppress(queue.Empty):
             return outcome.get(timeout=1.0)
-        except queue.Empty:
-            pass
 
 
 def _sentence(counts: Counts, reason: Optional[str]) -> str:

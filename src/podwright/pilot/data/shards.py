@@ -75,7 +75,7 @@ def _indexed(path: str) -> List[SampleRow]:
 
 
 def _lies_there(shard: int, offset: str, size: str, name: str) -> bool:
-    """Say whether the header before an offset tells this member: an index may be older than its shard."""
+    """Return whether the header before an offset names this member: an index may be older than its shard."""
     member, size_text, *_ = HEADER.unpack(os.pread(shard, HEADER.size, int(offset) - BLOCK))
     same: bool = member.rstrip(b"\0").decode() == name and int(size_text, 8) == int(size)
     return same

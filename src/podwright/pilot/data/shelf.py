@@ -1,10 +1,11 @@
-"""Which contents of a run are on a node: what it serves other nodes from."""
+"""Which contents of a run are on a node, and which it is getting: what it serves other nodes from."""
 
 from __future__ import annotations
 
 import os
+import random
 import threading
-from typing import BinaryIO, List, Optional, Set
+from typing import BinaryIO, Iterable, List, Optional, Set
 
 from ..system.plain_files import open_to_read
 from .manifest import Content
@@ -17,6 +18,8 @@ class Shelf:
         self._folder, self._lock = folder, lock
         self.items: List[Content] = []
         self.missing: Set[int] = set()
+        self.claimed: Set[int] = set()
+        """Those that somebody here is getting, and those that have come so."""
         self._is_scanned = False
 
     def fill(self, items: List[Content], missing: Set[int]) -> None:
@@ -50,6 +53,20 @@ class Shelf:
     def is_named_by_digest(self, number: int) -> bool:
         """Return whether everybody knows the SHA-256 of a content."""
         return bool(self.items[number].sha256)
+
+    def claim(self, bits: bytes, count: int) -> List[int]:
+        """Choose some of what another node has and nobody here is getting."""
+        with self._lock:
+            free = [number for number in self.missing - self.claimed if has(bits, number)]
+            numbers = random.sample(free, min(count, len(free)))
+            self.claimed.update(numbers)
+            return numbers
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """Leave to others what did not come."""
+        with self._lock:
+            self.claimed -= self.missing.intersection(numbers)
+            self._lock.notify_all()
 
 
 def has(bits: bytes, number: int) -> bool:

@@ -157,7 +157,7 @@ def _patiently(
     sleep: Callable[[float], None] = time.sleep,
     most: int = MAX_TRIES,
 ) -> Any:
-    """Do something that a busy or broken source may end; tries count anew whenever there was progress."""
+    """Do something that a busy or broken source may end; after any progress the tries are counted from the first."""
     tries, before = 0, 0
     while True:
         try:

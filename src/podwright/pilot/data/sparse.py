@@ -1,4 +1,4 @@
-"""Keeps the holes of a sparse file, which no source tells of: where a block holds only zeros nothing is written."""
+"""Keeps the holes of a sparse file, which no source names: where a block holds only zeros nothing is written."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BATCH = 64
 REST_S = 0.2
 """Between two questions to a node that had nothing new."""
 STALL_S = 600.0
-"""Without a byte from anywhere: then something is wrong that nobody told."""
+"""Without a byte from anywhere: then something is wrong that nobody reported."""
 
 
 class StagingStopped(Exception):
@@ -74,7 +74,6 @@ class Stager:
     ) -> None:
         self._identity, self._read, self._cache, self._token, self._environ = identity, read, cache, token, environ
         self._done = done
-        self._claimed: Set[int] = set()
         self._own: Deque[int] = deque()
         self._lock = threading.Condition()
         self.shelf = Shelf(cache.run_folder(identity.run), self._lock)
@@ -147,10 +146,7 @@ class Stager:
         self.keep()
         folder = self._cache.run_folder(self._identity.run)
         for staged in inputs:
-            os.makedirs(os.path.join(folder, staged.name), mode=0o700, exist_ok=True)
-            # Nodes that share a cache write the same.
-            samples = os.path.join(os.fsencode(folder), staged.name.encode(), SAMPLES)
-            write_whole(samples, "".join(sample_lines(staged.rows)).encode())
+            _make_folder(folder, staged)
         missing = set()
         for number, item in enumerate(items):
             if not self._cache.take(self._identity.run, item):
@@ -200,25 +196,16 @@ class Stager:
                 if self._round != turn:
                     return False
             peer = waiting.popleft()
-            bits = self._ask(peer)
+            bits = _bits_of(peer, self._token)
             if bits is None:
                 waiting.append(peer)
                 time.sleep(REST_S / len(waiting))
             else:
                 elsewhere |= {number for number in self.shelf.missing if has(bits, number)}
         with self._lock:
-            mine = [
-                n for n in self.shelf.missing if n % self._identity.nodes == self._identity.node and n not in elsewhere
-            ]
-            self._own = deque(sorted(mine))
+            nodes, node = self._identity.nodes, self._identity.node
+            self._own = deque(sorted(n for n in self.shelf.missing - elsewhere if n % nodes == node))
         return True
-
-    def _ask(self, address: PeerAddress) -> Optional[bytes]:
-        try:
-            with closing(Peer(address, self._token)) as peer:
-                return peer.have()
-        except Broken:
-            return None
 
     def _read_source(self, turn: int) -> None:
         while True:
@@ -233,7 +220,7 @@ class Stager:
                 self._has_come(number)
             except StagingStopped:
                 return
-            except Exception as error:  # whatever it is, the run must be told
+            except Exception as error:  # whatever it is, the run must hear of it
                 reason = self._words(error) if isinstance(error, OSError) else f"{item.file.source}: {error}"
                 self._fail(reason)
                 return
@@ -249,8 +236,8 @@ class Stager:
                     number = self._own.popleft()
                     if number not in self.shelf.missing:
                         continue
-                    if number not in self._claimed:
-                        self._claimed.add(number)
+                    if number not in self.shelf.claimed:
+                        self.shelf.claimed.add(number)
                         return number
                     self._own.append(number)
                 self._lock.wait(REST_S)
@@ -287,25 +274,15 @@ class Stager:
         count, claimed = 0, []
         try:
             with closing(Peer(address, self._token)) as peer:
-                claimed = self._claim(peer.have() or b"")
+                claimed = self.shelf.claim(peer.have() or b"", BATCH)
                 for number in claimed:
                     self._get(peer, number)
                     count += 1
         except Broken:
             pass
         finally:
-            with self._lock:
-                self._claimed -= self.shelf.missing.intersection(claimed)
-                self._lock.notify_all()
+            self.shelf.release(claimed)
         return count
-
-    def _claim(self, bits: bytes) -> List[int]:
-        """Choose some of what another node has and nobody here is getting."""
-        with self._lock:
-            free = [number for number in self.shelf.missing - self._claimed if has(bits, number)]
-            numbers = random.sample(free, min(BATCH, len(free)))
-            self._claimed.update(numbers)
-            return numbers
 
     def _get(self, peer: Peer, number: int) -> None:
         item = self.shelf.items[number]
@@ -334,3 +311,19 @@ class Stager:
         with self._lock:
             self._failure = self._failure or reason
             self._lock.notify_all()
+
+
+def _make_folder(run_folder: str, staged: StagedInput) -> None:
+    """Make the folder of an input with its samples.jsonl; nodes that share a cache write the same."""
+    os.makedirs(os.path.join(run_folder, staged.name), mode=0o700, exist_ok=True)
+    samples = os.path.join(os.fsencode(run_folder), staged.name.encode(), SAMPLES)
+    write_whole(samples, "".join(sample_lines(staged.rows)).encode())
+
+
+def _bits_of(address: PeerAddress, token: bytes) -> Optional[bytes]:
+    """Return which contents a node has; None where it is gone, or does not know yet."""
+    try:
+        with closing(Peer(address, token)) as peer:
+            return peer.have()
+    except Broken:
+        return None

@@ -78,7 +78,7 @@ def point_folders(folder: str) -> List[str]:
 
 
 def succeeded(folder: str) -> Optional[bool]:
-    """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client tell."""
+    """Return whether the run in `folder` succeeded; None while it is not over. Keeper, pilots or a client says so."""
     events = leader_events(os.path.join(folder, "record"))
     for path in [os.path.join(folder, "engine.jsonl"), *events, os.path.join(folder, "client.jsonl")]:
         for row in rows_of(path):

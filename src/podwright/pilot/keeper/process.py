@@ -1,6 +1,6 @@
 """The keeper of one run: on one machine it is what slurmd or a kubelet is on a cluster.
 
-It starts the pilots of all nodes, starts a lost one anew with a greater restart count, leaves no orphan, and writes
+It starts the pilots of all nodes, starts a lost one again with a greater restart count, leaves no orphan, and writes
 what it did. A file `cancelled` in the run's folder stops it.
 """
 
@@ -74,7 +74,7 @@ class Pilot:
         return self.pid is None and self.code is None
 
 
-class Bench(NamedTuple):
+class KeeperContext(NamedTuple):
     """What all keepers of one process share; `pids` are those of every process that stands for a node now."""
 
     program: Program
@@ -86,9 +86,9 @@ class Bench(NamedTuple):
 class Keeper:
     """Starts the pilots of one run, replaces those that are lost, and leaves nothing behind."""
 
-    def __init__(self, run: KeptRun, share: MachineShare, bench: Bench) -> None:
+    def __init__(self, run: KeptRun, share: MachineShare, context: KeeperContext) -> None:
         self._run, self._order, self._share = run, run.order, share
-        self._bench, self._loop = bench, bench.loop
+        self._context, self._loop = context, context.loop
         self._sealed_order = seal(run.order_data, "order.json")
         self._lines = JsonLines(os.path.join(run.folder, "engine.jsonl"), MAX_WAITING_EVENTS)
         self._folder_watch = FolderWatch(run.folder, self._order.gone_s)
@@ -101,7 +101,7 @@ class Keeper:
         self._start_due()
 
     def say(self, kind: str, **fields: Any) -> None:
-        self._lines.write({KEY_TIME: round(self._bench.clock.now(), 3), KEY_KIND: kind, **fields})
+        self._lines.write({KEY_TIME: round(self._context.clock.now(), 3), KEY_KIND: kind, **fields})
 
     def look(self) -> bool:
         """Look after the run; return whether it is over, and nothing of it is left."""
@@ -111,7 +111,7 @@ class Keeper:
         self._start_due()
         if not self._is_over():
             return False
-        kill_tree(os.getpid(), spare=self._bench.pids)
+        kill_tree(os.getpid(), spare=self._context.pids)
         self.say("end", **(self._verdict or {}))
         self._lines.close(CLOSE_S)
         os.close(self._sealed_order)
@@ -143,16 +143,16 @@ class Keeper:
             "PODWRIGHT_HOST": host,
             "PODWRIGHT_LEADER": order.bind,
             "PODWRIGHT_TOKEN_FILE": os.path.join(self._run.folder, "token"),
-            PILOT: path_of(self._bench.program.pilot),
+            PILOT: path_of(self._context.program.pilot),
             ORDER: path_of(self._sealed_order),
         }
         gpus = self._share.gpus_of_node(pilot.node, order.nodes)
         if gpus is not None:
             environ["CUDA_VISIBLE_DEVICES"] = gpus
-        stub = self._bench.program.stub_line(self._run.order_file)
+        stub = self._context.program.stub_line(self._run.order_file)
         pilot.pid = self._spawn(stub, environ, "pilot.log", subprocess.STDOUT)
         if not order.shared:
-            ship = self._bench.program.role_line("ship", self._run.order_file)
+            ship = self._context.program.role_line("ship", self._run.order_file)
             with suppress(OSError):
                 os.makedirs(os.path.join(self._run.folder, "frames"), mode=0o700, exist_ok=True)
             log = f"frames/{record_name(pilot.node, pilot.restart)}.log"
@@ -162,10 +162,10 @@ class Keeper:
     def _spawn(self, argv: List[str], environ: Dict[str, str], log: str, errors: int) -> int:
         file = self._open_log(log)
         with _bound_to(self._share.cpus):
-            descriptors = (self._bench.program.pilot, self._sealed_order)
+            descriptors = (self._context.program.pilot, self._sealed_order)
             pid = start(argv, env=environ, stdout=file, stderr=errors, pass_fds=descriptors)
         os.close(file)
-        self._bench.pids.add(pid)
+        self._context.pids.add(pid)
         return pid
 
     def _open_log(self, name: str) -> int:
@@ -190,11 +190,11 @@ class Keeper:
     def _ended(self, pilot: Pilot, status: int) -> None:
         code, name = exit_facts(status)
         pid, pilot.pid = pilot.pid, None
-        self._bench.pids.discard(pid or 0)
+        self._context.pids.discard(pid or 0)
         self.say("node_end", node=pilot.node, restart=pilot.restart, code=code, signal=name)
         self._end_shipper(pilot, code in OUTCOMES)
         # What the dead pilot left behind has no parent but this process.
-        kill_tree(os.getpid(), spare=self._bench.pids)
+        kill_tree(os.getpid(), spare=self._context.pids)
         if self._leave_by is not None or self._verdict is not None:
             pilot.code = code
         elif code == EXIT_GIVEN_BACK:
@@ -214,7 +214,7 @@ class Keeper:
         return (reasons or [""])[-1]
 
     def _end_shipper(self, pilot: Pilot, by_will: bool) -> None:
-        """Wait for the shipper, which ends by itself once all is sent; a dead pilot's is told to send the rest now."""
+        """Wait for the shipper, which ends by itself once all is sent; a dead pilot's must send the rest now."""
         if pilot.shipper is None:
             return
         if not by_will:
@@ -225,7 +225,7 @@ class Keeper:
             self._loop.reap()
             time.sleep(0.02)
         self._loop.ended.pop(pilot.shipper, None)
-        self._bench.pids.discard(pilot.shipper)
+        self._context.pids.discard(pilot.shipper)
         pilot.shipper = None
 
     def _replace(self, pilot: Pilot, reason: str) -> None:

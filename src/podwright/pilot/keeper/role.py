@@ -15,7 +15,7 @@ from ..system.loop import STOPPING, Loop
 from ..system.prctl import adopt_orphans
 from ..system.sealed import Program
 from .kept_run import STOPPED, KeptRun, wait_for
-from .process import Bench, Keeper
+from .process import Keeper, KeeperContext
 from .slots import MachineShare, first_free, shares_of
 
 LOOK_S = 0.5
@@ -44,11 +44,11 @@ def parse(argv: List[str]) -> KeepOptions:
     return options._replace(orders=argv)
 
 
-class Shift:
+class RunQueue:
     """Runs that wait, and those that are kept now, each in a slot of its own."""
 
-    def __init__(self, runs: List[KeptRun], shares: List[MachineShare], bench: Bench) -> None:
-        self._waiting, self._shares, self._bench = list(runs), shares, bench
+    def __init__(self, runs: List[KeptRun], shares: List[MachineShare], context: KeeperContext) -> None:
+        self._waiting, self._shares, self._context = list(runs), shares, context
         self._keepers: Dict[int, Keeper] = {}
         self._verdict: Optional[Dict[str, Any]] = None
 
@@ -68,7 +68,7 @@ class Shift:
         self._fill()
         patience_s = min([LOOK_S, *(keeper.patience() for keeper in self._keepers.values())])
         if not self.is_over:
-            for number in self._bench.loop.turn(patience_s) & STOPPING:
+            for number in self._context.loop.turn(patience_s) & STOPPING:
                 self.stop(STOPPED, number)
         for slot, keeper in list(self._keepers.items()):
             if keeper.look():
@@ -79,7 +79,7 @@ class Shift:
         for run in list(self._waiting):
             if self._verdict is not None or run.is_cancelled:
                 self._waiting.remove(run)
-                run.end(self._bench.clock.now(), self._verdict or STOPPED)
+                run.end(self._context.clock.now(), self._verdict or STOPPED)
 
     def _fill(self) -> None:
         """Start runs in their order. Pilots that outlived another keeper keep their slot, and their run waits."""
@@ -89,7 +89,7 @@ class Shift:
             if share is None:
                 return
             self._waiting.remove(run)
-            self._keepers[share.number] = Keeper(run, share, self._bench)
+            self._keepers[share.number] = Keeper(run, share, self._context)
 
 
 def main(argv: List[str]) -> int:
@@ -99,8 +99,8 @@ def main(argv: List[str]) -> int:
     runs = [run for run in runs if run.take() and not run.is_over()]
     # Read before anything of these runs can write there.
     program = Program(os.path.dirname(os.path.abspath(sys.argv[0])))
-    bench = Bench(program, Loop(), Clock(), set())
-    bench.loop.catch_signals()
+    context = KeeperContext(program, Loop(), Clock(), set())
+    context.loop.catch_signals()
     adopt_orphans()
     # The client that started us waits for this line and no longer.
     print("kept", flush=True)
@@ -108,17 +108,14 @@ def main(argv: List[str]) -> int:
     if not runs:
         return 0
     gpus_each = runs[0].order.gpus * runs[0].order.nodes
-    shift = Shift(runs, shares_of(options.at_once, _own_cpus(), options.gpus, gpus_each), bench)
-    verdict = wait_for(options.after, runs, bench.loop) if options.after else None
+    cpus = sorted(os.sched_getaffinity(0))
+    queue = RunQueue(runs, shares_of(options.at_once, cpus, options.gpus, gpus_each), context)
+    verdict = wait_for(options.after, runs, context.loop) if options.after else None
     if verdict is not None:
-        shift.stop(verdict)
-    while not shift.is_over:
-        shift.turn()
+        queue.stop(verdict)
+    while not queue.is_over:
+        queue.turn()
     return 0
-
-
-def _own_cpus() -> List[int]:
-    return sorted(os.sched_getaffinity(0))
 
 
 def _detach_output() -> None:

@@ -37,7 +37,7 @@ class Attempts:
             self.began = float(began)
 
     def counters(self) -> Dict[str, Any]:
-        """Return what `learn` takes, as the nodes are told it."""
+        """Return what `learn` takes, as the nodes are sent it."""
         return {"spent": self.retries_spent, "began": self.began, "attempt": self.number}
 
     def is_over(self, limit_s: Optional[float], now: float) -> bool:

@@ -7,7 +7,7 @@ from typing import Callable, List, Optional, Tuple
 
 
 class CheckpointWatch:
-    """Tells each newest checkpoint once. `since` is when the watch began: what is older was there before the run."""
+    """Reports each newest checkpoint once. `since` is when the watch began: what is older was there before the run."""
 
     def __init__(self, folder: str = "", since: float = 0.0) -> None:
         self._folder, self._since = folder, since
@@ -19,7 +19,7 @@ class CheckpointWatch:
             say("checkpoint", name=newest[0], bytes=newest[1])
 
     def look(self) -> Optional[Tuple[str, int]]:
-        """Return (name, bytes) of the newest checkpoint, unless it was told already or there is none."""
+        """Return (name, bytes) of the newest checkpoint, unless it was reported already or there is none."""
         written_at, name, size = max(self._files(), default=(0.0, "", 0))
         if written_at <= self._since:
             return None

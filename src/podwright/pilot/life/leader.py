@@ -24,7 +24,7 @@ SETTLE_S = 1.0
 FAILURE_GRACE_S = 5.0
 """Ranks whose peer is gone cannot write a checkpoint together; they get less than the user's grace."""
 STOP_S = 15.0
-"""Beyond the grace: how long a node may take to tell that its ranks are gone."""
+"""Beyond the grace: how long a node may take to say that its ranks are gone."""
 LEAVE_S = 3.0
 
 

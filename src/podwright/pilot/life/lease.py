@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from ..protocol import Epoch, parse_line, whole_number
@@ -68,11 +69,8 @@ class Leases:
     def renew(self, epoch: Epoch) -> None:
         """Show that the holder of `epoch` lives."""
         if self._folder is not None:
-            try:
+            with suppress(OSError):  # a cut or full file system is judged by its readers, not here
                 os.utime(self._path(epoch))
-            except OSError:
-                # A cut or full file system is judged by its readers, not here.
-                pass
 
     def ended(self) -> Optional[str]:
         """Return how the run ended, where some copy of it has claimed the end."""
@@ -124,7 +122,7 @@ class Leases:
     def _is_other(self, claim: LeaseClaim) -> bool:
         """Return whether a claim is of another job.
 
-        One without a job is being written just now: it may be our own, and the next look tells.
+        One without a job is being written just now: it may be our own, and the next look shows.
         """
         return claim.job not in ("", self._job)
 

@@ -60,7 +60,7 @@ class Member:
 
 
 class StageRound:
-    """Nodes that were told of each other. A node that is gone or was replaced ends the round, and another begins."""
+    """Nodes that know of each other. A node that is gone or was replaced ends the round, and another begins."""
 
     def __init__(self, members: List[Member]) -> None:
         self._instances = [member.instance for member in members]
@@ -123,7 +123,7 @@ class Members(Dict[int, Member]):
 
 
 class RankPulse(NamedTuple):
-    """What the last heartbeat of a node told of one rank; the fields after `node` come as a list in this order."""
+    """What the last heartbeat of a node says of one rank; the fields after `node` come as a list in this order."""
 
     rank: int
     node: int
@@ -190,7 +190,7 @@ def _stuck(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
 
 
 def _behind(pulses: List[RankPulse]) -> Optional[Tuple[int, int, str]]:
-    """Return the rank with the least step, where the steps differ; a rank that tells no step is not behind."""
+    """Return the rank with the least step, where the steps differ; a rank that reports no step is not behind."""
     steps = [(pulse.step, pulse) for pulse in pulses if pulse.step is not None]
     if len({step for step, _ in steps}) < 2:
         return None

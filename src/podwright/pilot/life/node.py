@@ -23,12 +23,12 @@ from ..ranks.memory_limit import RankMemory
 from ..ranks.node_ranks import RankFailure, Ranks
 from ..ranks.pulses import Pulses
 from ..ranks.results import Results
-from ..ranks.setup import SetupFailed, install_loader, rank_environment, run_setup, unpack
+from ..ranks.setup import SetupFailed, install_loader, rank_environment, run_setup, stage_code
 from ..sensors.sampling import Sampling, own_share
 from ..system.journal import Clock, Journal
 from ..system.loop import STOPPING, Loop
 from ..system.node_identity import NodeIdentity
-from ..system.paths import FolderWatch, Paths, make_private
+from ..system.paths import FolderWatch, Paths
 from ..system.plain_files import open_to_add
 from ..system.prctl import adopt_orphans
 from ..system.processes import signal_name
@@ -55,7 +55,7 @@ class Role(Protocol):
 
 
 class Node:
-    """One node of a run: its ranks, its record, and what it and the leader tell each other."""
+    """One node of a run: its ranks, its record, and what it and the leader say to each other."""
 
     def __init__(self, order: Order, paths: Paths, identity: NodeIdentity, token: bytes) -> None:
         node, clock = identity.node, Clock()
@@ -67,11 +67,11 @@ class Node:
         self.signalled: Optional[str] = None
         self._counters: Dict[str, Any] = {}
         self._stop_at: Optional[float] = None
-        self._stopping = False
+        """While the ranks are being ended: when what is left of them is killed."""
         self._broken: Optional[RankFailure] = None
         self._environ: Dict[str, str] = {}
         self._news: Dict[str, Any] = {}
-        """What the leader was not told yet, or what it may not have heard."""
+        """What the leader has not heard yet, or what it may not have heard."""
         self._ready_sent = 0
         self._gpus: List[Dict[str, Any]] = []
         self.journal = Journal(os.path.join(paths.record, "events.jsonl"), node, clock)
@@ -123,7 +123,7 @@ class Node:
 
     def _turn(self, role: Role) -> None:
         # Between attempts and at the end every step is waited for by somebody.
-        limit_s = TURN_S if self.ranks.running and not self._stopping else BUSY_TURN_S
+        limit_s = TURN_S if self.ranks.running and self._stop_at is None else BUSY_TURN_S
         for number in self.loop.turn(limit_s):
             self._on_signal(number)
         self.ranks.check()
@@ -147,11 +147,7 @@ class Node:
         if self._software_thread.is_alive():
             self._software_thread.join(SOFTWARE_S)
         self.journal.close()
-        # Tells whoever reads or ships the record that all is written; a mirror brings nothing of an empty file.
-        with suppress(OSError):
-            file = open_to_add(os.path.join(self.paths.record, CLOSED))
-            os.write(file, b"closed\n")
-            os.close(file)
+        _mark_closed(self.paths.record)
 
     def _start_sampling(self) -> None:
         facts = self._sampling.open()
@@ -167,9 +163,10 @@ class Node:
         began = time.monotonic()
         try:
             self.paths.make_checkpoint()
-            self._stage_code(began)
-            paths = {"folder": self.paths.folder, "scratch": self.paths.scratch, "checkpoint": self.paths.checkpoint}
-            environ = rank_environment(self.order, os.environ, paths)
+            size = stage_code(self.order, self.paths)
+            if self.order.code:
+                self.say("staged", what="code", bytes=size, took_s=round(time.monotonic() - began, 3))
+            environ = rank_environment(self.order, os.environ, self.paths)
             if self.order.loader:
                 install_loader(os.path.join(self.paths.scratch, "lib"), environ)
             self._environ = run_setup(self.order.setup, environ, self.paths.code, self._interrupted)
@@ -195,21 +192,13 @@ class Node:
         except Exception as error:  # nice to know, never a condition
             self.say("sensor", name="software", error=str(error))
 
-    def _stage_code(self, began: float) -> None:
-        if not self.order.code:
-            make_private(self.paths.code)
-        else:
-            tar = os.path.join(self.paths.job, self.order.code["file"])
-            size = unpack(tar, self.order.code["sha256"], self.paths.code)
-            self.say("staged", what="code", bytes=size, took_s=round(time.monotonic() - began, 3))
-
     def _interrupted(self) -> bool:
         for number in self.loop.signals():
             if number in STOPPING:
                 self.signalled = signal_name(number)
         return self.signalled is not None
 
-    # what the leader tells
+    # what the leader says
 
     def facts(self) -> Dict[str, Any]:
         """Return what a node says of itself when it joins; by the counters a new leader takes over from the old one."""
@@ -229,7 +218,7 @@ class Node:
     def _on_go(self, message: Dict[str, Any]) -> None:
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
-        self._news, self._stopping, self._ready_sent = {}, False, 0
+        self._news, self._stop_at, self._ready_sent = {}, None, 0
         self._results.begin_attempt()
         if self._broken is not None:
             self._report_failure(self._broken, fatal=True)
@@ -243,8 +232,7 @@ class Node:
         self.ranks.stack_of = int(message["rank"])
 
     def _on_stop(self, message: Dict[str, Any]) -> None:
-        if not self._stopping:
-            self._stopping = True
+        if self._stop_at is None:
             self._stop_at = time.monotonic() + float(message["grace_s"])
             if self.ranks.stack_of is None:
                 self.ranks.signal(signal.SIGTERM)
@@ -253,16 +241,13 @@ class Node:
 
     def _finish_stop(self, role: Role) -> None:
         """Kill what is left of the tree, after the grace period or as soon as the ranks are gone."""
-        if not self._stopping:
-            return
-        assert self._stop_at is not None
-        if self.ranks.idle or time.monotonic() >= self._stop_at:
+        if self._stop_at is not None and (self.ranks.idle or time.monotonic() >= self._stop_at):
             self.end_ranks()
             role.tell({KEY_KIND: "stopped"})
 
     def end_ranks(self) -> None:
         """End this node's part of the attempt at once."""
-        self._stopping = False
+        self._stop_at = None
         self.ranks.kill()
         self.loop.reap()
         self.ranks.finish()
@@ -271,11 +256,11 @@ class Node:
         self._sampling.sampler.forget_ranks()
 
     def _on_end(self, message: Dict[str, Any]) -> None:
-        """End this node; of nodes that are one job only the leader tells how: another could end it too early."""
+        """End this node; of nodes that are one job only the leader says how: another could end it too early."""
         told_by_leader = bool(self.identity.copy) and self.identity.node > 0
         self.exit_code = 0 if told_by_leader else EXITS[str(message["state"])]
 
-    # what the ranks tell
+    # what the ranks report
 
     def _on_change(self) -> None:
         self._news["changed"] = True
@@ -294,9 +279,9 @@ class Node:
         if self.ranks.reported > self._ready_sent:
             self._ready_sent = self.ranks.reported
             role.tell({KEY_KIND: "ready", "ranks": self._ready_sent})
-        if self.ranks.failure is not None and "failed" not in self._news and not self._stopping:
+        if self.ranks.failure is not None and "failed" not in self._news and self._stop_at is None:
             self._report_failure(self._memory.explained(self.ranks.failure))
-        if self.ranks.running and self.ranks.done and not self._stopping:
+        if self.ranks.running and self.ranks.done and self._stop_at is None:
             self.end_ranks()
             role.tell({KEY_KIND: "done"})
         elif self._news.get("failed"):
@@ -304,7 +289,7 @@ class Node:
             self._news["failed"] = {}
 
     def say_again(self) -> None:
-        """Tell everything anew after a broken connection: what was told last may not have arrived."""
+        """Report everything again after a broken connection: what was reported last may not have arrived."""
         self._ready_sent = 0
         self._news["changed"] = True
         if self._news.get("failed") == {}:
@@ -335,3 +320,11 @@ class Node:
             self.say("fenced", by=list(newer.epoch), job=newer.job)
             self.end_ranks()
             self.exit_code = EXIT_FENCED
+
+
+def _mark_closed(record: str) -> None:
+    """Tell whoever reads or ships the record that all is written; a mirror brings nothing of an empty file."""
+    with suppress(OSError):
+        file = open_to_add(os.path.join(record, CLOSED))
+        os.write(file, b"closed\n")
+        os.close(file)

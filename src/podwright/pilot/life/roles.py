@@ -176,7 +176,7 @@ class Following:
     def _linked(self, link: links.Link, instance: str, said_idle: bool) -> None:
         """Take up a link to a leader; ranks that belong to one that is gone have no attempt any more."""
         self._trying = False
-        # The ranks were ended while the leader was being looked for: what it was told is not true any more.
+        # The ranks were ended while the leader was being looked for: what it heard is not true any more.
         if said_idle == self._node.ranks.running:
             link.close()
             return

@@ -36,7 +36,7 @@ Listing = Dict[str, Tuple[int, int]]
 """Size and time of each file, by its path in the folder."""
 
 
-class Leaving(NamedTuple):
+class LeftFile(NamedTuple):
     """A file, or something else, that ranks created or changed."""
 
     name: str
@@ -87,12 +87,12 @@ def read_listing(file: str) -> Optional[Listing]:
         return None
 
 
-def leavings(folder: str, before: Listing, patterns: List[str]) -> Iterator[Leaving]:
+def left_files(folder: str, before: Listing, patterns: List[str]) -> Iterator[LeftFile]:
     """Yield what was created or changed since the listing and fits one of the patterns; without any all does."""
     for name, path, facts in walk(folder):
         if before.get(name) == (facts.st_size, facts.st_mtime_ns) or (patterns and not fits(name, patterns)):
             continue
-        yield Leaving(name, path, facts.st_size, stat.S_ISREG(facts.st_mode))
+        yield LeftFile(name, path, facts.st_size, stat.S_ISREG(facts.st_mode))
 
 
 class Keeping:
@@ -147,7 +147,7 @@ class Keeping:
         return not self._thread.is_alive() or self._stop.is_set() or is_late
 
     def facts(self) -> Dict[str, Any]:
-        """Return what the record tells of it; nothing where nothing was left."""
+        """Return what the record says of it; nothing where nothing was left."""
         if not self._facts["files"] and not self._left:
             return {}
         return {**self._facts, "left": self._left, "took_s": round(self._monotonic() - self._began, 3)}
@@ -157,54 +157,54 @@ class Keeping:
         if before is None:
             self._leave_out(".", "what lay there before the ranks is not known")
             return
-        links: List[Leaving] = []
+        links: List[LeftFile] = []
         name = ""
         try:
-            for leaving in leavings(self._folder, before, self._patterns or []):
-                name = leaving.name
-                if os.path.islink(leaving.path):
-                    links.append(leaving)
+            for left_file in left_files(self._folder, before, self._patterns or []):
+                name = left_file.name
+                if os.path.islink(left_file.path):
+                    links.append(left_file)
                 else:
-                    self._keep(leaving)
+                    self._keep(left_file)
             for link in links:
                 name = link.name
                 self._keep_link(link)
         except Stopped:
             self._leave_out(name, f"{self._stop_reason}, and what comes after it was not looked at")
 
-    def _keep(self, leaving: Leaving) -> None:
-        over = self._facts["bytes"] + leaving.size > self._limit_bytes
-        if not leaving.is_plain:
-            self._leave_out(leaving.name, f"{odd_kind(leaving.path) or 'something else'}, no plain file")
+    def _keep(self, left_file: LeftFile) -> None:
+        over = self._facts["bytes"] + left_file.size > self._limit_bytes
+        if not left_file.is_plain:
+            self._leave_out(left_file.name, f"{odd_kind(left_file.path) or 'something else'}, no plain file")
         elif over:
-            sizes = f"its {_mib(leaving.size)} MiB would make it more than {_mib(self._limit_bytes)} MiB in all"
-            self._leave_out(leaving.name, sizes)
+            sizes = f"its {_mib(left_file.size)} MiB would make it more than {_mib(self._limit_bytes)} MiB in all"
+            self._leave_out(left_file.name, sizes)
         else:
-            self._attempt(leaving, self._move)
+            self._attempt(left_file, self._move)
 
-    def _attempt(self, leaving: Leaving, keep: Callable[[Leaving, str], None]) -> None:
-        target = os.path.join(self._target, leaving.name)
+    def _attempt(self, left_file: LeftFile, keep: Callable[[LeftFile, str], None]) -> None:
+        target = os.path.join(self._target, left_file.name)
         try:
             self._check_time()
             make_private(os.path.dirname(target))
-            keep(leaving, target)
+            keep(left_file, target)
         except OSError as error:
-            self._leave_out(leaving.name, (error.strerror or str(error)).lower())
+            self._leave_out(left_file.name, (error.strerror or str(error)).lower())
         else:
             self._facts["files"] += 1
-            self._facts["bytes"] += leaving.size
+            self._facts["bytes"] += left_file.size
 
     def _check_time(self) -> None:
         if self._stop.is_set() or self._monotonic() - self._began > self._limit_s:
             raise Stopped
 
-    def _move(self, leaving: Leaving, target: str) -> None:
+    def _move(self, left_file: LeftFile, target: str) -> None:
         try:
-            os.rename(leaving.path, target)
+            os.rename(left_file.path, target)
         except OSError as error:
             if error.errno not in COPIED:
                 raise
-            self._copy(leaving.path, target)
+            self._copy(left_file.path, target)
 
     def _copy(self, path: str, target: str) -> None:
         """Copy a file so that it is never seen by half under its name."""
@@ -223,16 +223,16 @@ class Keeping:
                 os.unlink(unfinished)
             raise
 
-    def _keep_link(self, leaving: Leaving) -> None:
+    def _keep_link(self, left_file: LeftFile) -> None:
         """Keep a link that leads to something that is kept, written so that it leads to the copy."""
         root = os.path.realpath(self._folder)
-        end = os.path.relpath(os.path.realpath(leaving.path), root)
+        end = os.path.relpath(os.path.realpath(left_file.path), root)
         if end == os.pardir or end.startswith(os.pardir + "/"):
-            self._leave_out(leaving.name, "a link that leads out of the folder")
+            self._leave_out(left_file.name, "a link that leads out of the folder")
         elif not os.path.lexists(os.path.join(self._target, end)):
-            self._leave_out(leaving.name, "a link to what is not kept")
+            self._leave_out(left_file.name, "a link to what is not kept")
         else:
-            self._attempt(leaving, lambda _, target: _make_link(os.path.join(self._target, end), target))
+            self._attempt(left_file, lambda _, target: _make_link(os.path.join(self._target, end), target))
 
     def _leave_out(self, name: str, reason: str) -> None:
         self._facts["left_count"] += 1

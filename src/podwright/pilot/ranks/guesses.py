@@ -1,6 +1,6 @@
 """Values in lines that were written for people: by the patterns of `results:`, and by forms that many programs share.
 
-What a program tells itself comes first: once a rank has told a name, nothing of that name is read from its other lines.
+What a program reports itself comes first: of a name that a rank has reported nothing is read from its other lines.
 Then the patterns; then the forms. A value of a form is a guess: it meets no goal. Lines of one rank count: rank 0's, or
 those of the first that writes any where rank 0 writes none. Long lines are cut, so that none holds the pilot up.
 """
@@ -105,7 +105,7 @@ class Recogniser:
     """Reads the lines of one node's ranks.
 
     A guess waits until its name comes a second time, or its rank ends: many programs say a word of this kind in a
-    sentence before they tell the same name by themselves.
+    sentence before they report the same name by themselves.
     """
 
     def __init__(
@@ -120,14 +120,14 @@ class Recogniser:
         self._speaker: Optional[int] = None
 
     def note_reported(self, rank: int, values: Mapping[str, Any]) -> None:
-        """Note what a rank told by itself."""
+        """Note what a rank reported by itself."""
         self._reported.update((rank, name) for name in values)
         unconfirmed = self._unconfirmed.get(rank)
         if unconfirmed:
             self._unconfirmed[rank] = {name: value for name, value in unconfirmed.items() if name not in values}
 
     def read(self, rank: int, line: bytes) -> List[LineValues]:
-        """Return what a line says beside what its rank tells, after what waited for it."""
+        """Return what a line says beside what its rank reports, after what waited for it."""
         line = line[:LINE_BYTES]
         may_guess = self._guesses and _may_hold(line) and self._has_time()
         if not (may_guess or self._patterns):

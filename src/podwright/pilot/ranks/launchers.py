@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from ..protocol import Order
+from ..protocol import RANK_NAMES, Order
 from ..system.loop import Loop
 from ..system.processes import start
 from ..system.sealed import own_program
@@ -15,6 +15,8 @@ from .logs import LAUNCHER, NodeLog, RankLog
 from .shim_protocol import OWN_RANK
 
 MAX_READ_BYTES = 65536
+OWN_NAMES = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE", *OWN_RANK]
+"""By which a shim finds its pilot and its number; its command does not see them."""
 
 
 class LaunchFailed(Exception):
@@ -22,7 +24,7 @@ class LaunchFailed(Exception):
 
 
 class Go(NamedTuple):
-    """What the leader tells every node to start an attempt with."""
+    """What the leader sends every node to start an attempt with."""
 
     attempt: int
     master_addr: str
@@ -61,6 +63,30 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
         "--no-python",
         *shim,
     ]
+
+
+def hidden_names(order: Order) -> List[str]:
+    """Return what a rank's command does not see, even where `setup:` or the site sets it."""
+    return [*OWN_NAMES, *RANK_NAMES] if order.launcher == "plain" else OWN_NAMES
+
+
+def rank_variables(order: Order, rank: int, binding: Mapping[str, Any]) -> Dict[str, str]:
+    """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same.
+
+    A plain process has none: many programs take RANK as the word that others are there.
+    """
+    bound: Dict[str, str] = binding.get("env", {})
+    if order.launcher == "plain":
+        return dict(bound)
+    node, local = divmod(rank, order.ranks_per_node)
+    numbers = {
+        "RANK": rank,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": order.world_size,
+        "LOCAL_WORLD_SIZE": order.ranks_per_node,
+        "GROUP_RANK": node,
+    }
+    return {**{name: str(value) for name, value in numbers.items()}, **bound}
 
 
 class Launcher(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from contextlib import suppress
 from typing import Callable, Deque, Dict, List, Sequence
 
 from ..masking import Masker
@@ -39,11 +40,9 @@ class BoundedFile:
 
     def _turn(self) -> None:
         """Begin a new file; the old descriptor goes last, since its number may be another file's once it is closed."""
-        try:
+        # It was turned over already, where the disk was too full for a new file then.
+        with suppress(FileNotFoundError):
             os.replace(self._path, self._path + ".1")
-        except FileNotFoundError:
-            # It was turned over already, and then the disk was too full for a new file.
-            pass
         fresh = open_to_add(self._path)
         os.close(self._file)
         self._file, self._size = fresh, 0

@@ -39,7 +39,7 @@ _FILES = {
 
 
 class MemoryGroup:
-    """A control group of the ranks alone: the pilot outside of it lives to tell what happened."""
+    """A control group of the ranks alone: the pilot outside of it lives to report what happened."""
 
     def __init__(self, version: int, folder: str) -> None:
         self._files, self._folder = _FILES[version], folder
@@ -176,7 +176,7 @@ def resident_bytes(pids: Iterable[int]) -> int:
 
 
 def proportional_bytes(pids: Iterable[int]) -> int:
-    """Return the memory of processes, where what some of them share counts once; a kernel that cannot tell is rough."""
+    """Return the memory of processes, where what some of them share counts once, if the kernel says so."""
     total = 0
     for pid in pids:
         match = _PSS.search(read_text(f"/proc/{pid}/smaps_rollup"))

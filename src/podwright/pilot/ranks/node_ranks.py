@@ -14,19 +14,17 @@ import time
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..protocol import RANK_NAMES, Order, parse_line
+from ..protocol import Order, parse_line
 from ..system.listener import Listener, Take, open_socket
 from ..system.loop import Loop
 from ..system.processes import abort, exit_facts, kill_tree, send
-from .launchers import MAX_READ_BYTES, Go, Launchers, LaunchFailed, launch_lines, read_now
+from .launchers import MAX_READ_BYTES, Go, Launchers, LaunchFailed, hidden_names, launch_lines, rank_variables, read_now
 from .logs import NodeLog, RankLog
-from .shim_protocol import OWN_RANK, RANKS, pack
+from .shim_protocol import RANKS, pack
 
 MAX_STATUS = 0xFFFF
 EXIT_KILLED = 137
 """As a shell says it: 128 and the number of SIGKILL."""
-OWN_NAMES = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE", *OWN_RANK]
-"""By which a shim finds its pilot and its number; its command does not see them."""
 OF_THE_PILOT = frozenset(itertools.chain(*RANKS))
 """The engine's numbers of the pilot's own process: a rank that found them would take itself for it."""
 
@@ -57,7 +55,7 @@ class RankProcess:
 
 
 class Ranks:
-    """Starts this node's part of an attempt and tells `on_change` when something of it began or ended."""
+    """Starts this node's part of an attempt and calls `on_change` when something of it began or ended."""
 
     def __init__(self, order: Order, node: int, loop: Loop, log: NodeLog, say: Callable[..., None]) -> None:
         self._order, self._node, self._loop, self._log, self._say = order, node, loop, log, say
@@ -68,7 +66,7 @@ class Ranks:
         self.ranks: Dict[int, RankProcess] = {}
         self.failure: Optional[RankFailure] = None
         self.stack_of: Optional[int] = None
-        """The rank whose stack is told when it ends: the attempt is ended since this one hangs."""
+        """The rank whose stack is reported when it ends: it hangs, and so the attempt is ended."""
         self.began = self.heard = time.monotonic()
         self.running = False
         self.bindings: List[Dict[str, Any]] = []
@@ -138,12 +136,12 @@ class Ranks:
         self._loop.watch(link, lambda: self._hear_shim(rank))
 
     def _shim_order(self, number: int, local: int, binding: Dict[str, Any]) -> Iterator[Tuple[str, object]]:
-        """Yield what a shim is told of its rank."""
+        """Yield the order for a rank, as its shim reads it."""
         yield "cwd", self._cwd
         yield "files", self._files
         yield from (("core", core) for core in binding.get("cores") or ())
-        yield from (("env", f"{name}={value}") for name, value in self._contract(number, local, binding).items())
-        yield from (("unset", name) for name in self._hidden())
+        yield from (("env", f"{name}={value}") for name, value in rank_variables(self._order, number, binding).items())
+        yield from (("unset", name) for name in hidden_names(self._order))
         if self._order.stdin and (self._order.launcher != "mpi" or number == 0):
             yield "stdin", self._order.stdin
 
@@ -164,28 +162,6 @@ class Ranks:
     def _binding(self, local: int) -> Dict[str, Any]:
         """Return where a local rank runs; nothing where ranks are not bound."""
         return self.bindings[local] if local < len(self.bindings) else {}
-
-    def _hidden(self) -> List[str]:
-        """Return what a rank's command does not see, even where `setup:` or the site sets it."""
-        if self._order.launcher == "plain":
-            return [*OWN_NAMES, *RANK_NAMES]
-        return OWN_NAMES
-
-    def _contract(self, number: int, local: int, binding: Dict[str, Any]) -> Dict[str, str]:
-        """Return the variables of the torchrun contract, whoever started the rank; torchrun itself sets the same.
-
-        A plain process has none: many programs take RANK as the word that others are there.
-        """
-        if self._order.launcher == "plain":
-            return dict(binding.get("env", {}))
-        names = {
-            "RANK": number,
-            "LOCAL_RANK": local,
-            "WORLD_SIZE": self._order.world_size,
-            "LOCAL_WORLD_SIZE": self._order.ranks_per_node,
-            "GROUP_RANK": self._node,
-        }
-        return {**{name: str(value) for name, value in names.items()}, **binding.get("env", {})}
 
     def _hear(self, rank: RankProcess, pipe: int) -> bool:
         data = read_now(pipe)

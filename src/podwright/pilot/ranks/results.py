@@ -1,4 +1,4 @@
-"""What the ranks of a node tell: all of it in a file for each rank, the last values of each second as events."""
+"""What the ranks of a node report: all of it in a file for each rank, the last values of each second as events."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..protocol import (
     series_name,
 )
 from ..system.journal import Journal
-from ..system.plain_files import open_to_add
+from ..system.plain_files import ADDING
 from .guesses import LineValues, Recogniser
 from .thinning import Row, Thinner, period_at
 
@@ -33,7 +33,7 @@ MLLOG_NAME = "mllog"
 
 
 class SeriesFile:
-    """All that one rank told, as lines. Towards its bound lines are added up; each says how many it stands for."""
+    """All that one rank reported, as lines. Towards its bound lines are added up; each says how many it stands for."""
 
     def __init__(self, path: str, limit_bytes: int) -> None:
         self._path, self._limit = path, limit_bytes
@@ -96,7 +96,8 @@ class SeriesFile:
 
     def _open(self) -> None:
         if self._file is None:
-            self._file = open_to_add(self._path)
+            # What lies in the way is left there: lines of a series may be lost.
+            self._file = os.open(self._path, ADDING, 0o600)
             size = os.fstat(self._file).st_size
             self._size += size
             self._is_torn = size > 0
@@ -118,7 +119,7 @@ class RankValues:
         self.is_over_names = False
 
     def limited(self, values: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the values whose names are among the first that the rank told: readers hold one value for each."""
+        """Return the values whose names are among the first that the rank reported: readers hold one value for each."""
         if values.keys() <= self.names:
             return values
         for name in values:
@@ -130,7 +131,7 @@ class RankValues:
 
 
 class Results:
-    """Takes what ranks tell. MLLOG's lines and the first hit of the goal in an attempt are events at once."""
+    """Takes what ranks report. MLLOG's lines and the first hit of the goal in an attempt are events at once."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class Results:
         self._was_hit = False
 
     def hear(self, rank: int, line: bytes) -> Dict[str, Any]:
-        """Take what a line of a rank tells, or what is recognised in it; return the values."""
+        """Take what a line of a rank reports, or what is recognised in it; return the values."""
         values = parse_result(line)
         if values:
             self._recogniser.note_reported(rank, values)
@@ -185,12 +186,12 @@ class Results:
         was_over = reported.is_over_names
         values = reported.limited(values)
         if reported.is_over_names and not was_over:
-            self._thinned(rank, f"tells more than {MAX_NAMES} names: the others are left out")
+            self._thinned(rank, f"reports more than {MAX_NAMES} names: the others are left out")
         at = {KEY_TIME: round(self._journal.now(), 3), KEY_EPOCH: list(self._journal.epoch)}
         numbers = {name: value for name, value in values.items() if name != MLLOG_NAME}
         if numbers and reported.series.add({**at, KEY_VALUES: numbers}):
-            period_s = reported.series.period_s
-            self._thinned(rank, f"tells more than its series can hold: it has a line every {period_s:g} s from here on")
+            period = f"a line every {reported.series.period_s:g} s from here on"
+            self._thinned(rank, f"reports more than its series can hold: it has {period}")
         row, is_hit = {**at, KEY_VALUES: values}, self._hits(numbers, guessed)
         if isinstance(values.get(MLLOG_NAME), str):
             reported.events.forget(values)
@@ -201,7 +202,7 @@ class Results:
             self._say(rank, reported.events.take(row))
 
     def _hits(self, values: Dict[str, Any], guessed: Collection[str]) -> bool:
-        """Return whether the goal is met for the first time in this attempt; the leader is told."""
+        """Return whether the goal is met for the first time in this attempt; the leader hears of it."""
         metric = self._goal.get("metric", "")
         value = values.get(metric)
         if self._was_hit or value is None or metric in guessed or not goal_reached(self._goal, value):
@@ -236,10 +237,11 @@ class Results:
             self._say(rank, reported.events.rest())
 
     def close(self) -> None:
-        """Close every series, and tell how much of one is not in it."""
+        """Close every series, and report how much of one is not in it."""
         for rank, reported in self._ranks.items():
             self.end(rank)
             series = reported.series
             series.close()
             if series.written_count < series.row_count:
-                self._thinned(rank, f"told {series.row_count} lines, and its series has {series.written_count} of them")
+                counts = f"{series.row_count} lines, and its series has {series.written_count} of them"
+                self._thinned(rank, f"reported {counts}")

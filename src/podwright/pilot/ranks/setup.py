@@ -13,6 +13,7 @@ from typing import IO, Callable, Dict, List, Mapping
 
 from ..protocol import RANK_NAMES, Order
 from ..system import sealed
+from ..system.paths import Paths, make_private
 from ..system.plain_files import open_to_read
 from ..system.processes import kill_tree
 
@@ -43,6 +44,14 @@ class SetupFailed(Exception):
         self.tail = tail
 
 
+def stage_code(order: Order, paths: Paths) -> int:
+    """Make the folder that ranks start in, with the code where there is any; return the bytes of its snapshot."""
+    if not order.code:
+        make_private(paths.code)
+        return 0
+    return unpack(os.path.join(paths.job, order.code["file"]), order.code["sha256"], paths.code)
+
+
 def unpack(tar: str, sha256: str, folder: str) -> int:
     """Unpack the snapshot into `folder`, once and never seen by half under that name; return the bytes read."""
     above = os.path.dirname(folder)
@@ -53,7 +62,7 @@ def unpack(tar: str, sha256: str, folder: str) -> int:
         if not os.path.isdir(folder):
             unfinished = tempfile.mkdtemp(prefix=".code-", dir=above)
             with tarfile.open(fileobj=copy) as archive:
-                _extract(archive, unfinished)
+                extract(archive, unfinished)
             try:
                 os.rename(unfinished, folder)
             except OSError:
@@ -76,7 +85,7 @@ def _copy_checked(tar: str, sha256: str, copy: IO[bytes]) -> int:
     return size
 
 
-def _extract(archive: tarfile.TarFile, folder: str) -> None:
+def extract(archive: tarfile.TarFile, folder: str) -> None:
     """Unpack all members; the digest was checked, but one that would leave the folder is refused all the same."""
     root = os.path.realpath(folder)
     for member in archive.getmembers():
@@ -91,17 +100,17 @@ def _extract(archive: tarfile.TarFile, folder: str) -> None:
         archive.extractall(root)
 
 
-def rank_environment(order: Order, base: Mapping[str, str], paths: Mapping[str, str]) -> Dict[str, str]:
+def rank_environment(order: Order, base: Mapping[str, str], paths: Paths) -> Dict[str, str]:
     """Return what every rank of the node sees, before its own rank variables."""
     hidden = (*INTERNAL, *RANK_NAMES)
     environ = {name: value for name, value in base.items() if name not in hidden}
     environ.update(order.env)
     environ.update(
         PODWRIGHT_RUN=order.run,
-        PODWRIGHT_FOLDER=paths["folder"],
+        PODWRIGHT_FOLDER=paths.folder,
         PODWRIGHT_SHARED=str(int(order.shared)),
-        PODWRIGHT_SCRATCH=paths["scratch"],
-        PODWRIGHT_CHECKPOINT=paths["checkpoint"],
+        PODWRIGHT_SCRATCH=paths.scratch,
+        PODWRIGHT_CHECKPOINT=paths.checkpoint,
         PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
         PYTHONFAULTHANDLER=environ.get("PYTHONFAULTHANDLER", "1"),
     )

@@ -24,7 +24,7 @@ INT_BYTES = 4
 
 
 class RankOrder:
-    """What this rank was told."""
+    """What a rank is to be, as its pilot says."""
 
     def __init__(self, message: bytes) -> None:
         rows: Dict[str, List[str]] = {"env": [], "unset": [], "core": [], "files": ["0"], "cwd": [""], "stdin": [""]}

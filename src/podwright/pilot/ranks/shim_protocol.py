@@ -28,7 +28,7 @@ END = b"\0\n"
 
 
 def find_rank(environ: Mapping[str, str]) -> Optional[Tuple[int, int]]:
-    """Return (rank, local rank) of this process, or None when nobody told."""
+    """Return (rank, local rank) of this process, or None where nobody says."""
     for variable, local_variable in RANKS:
         rank = whole_number(environ.get(variable, ""))
         if rank is not None:

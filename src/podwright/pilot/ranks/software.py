@@ -15,7 +15,7 @@ from typing import Dict, Iterator, List, Mapping, Tuple
 from ..system.plain_files import names_in, read_text
 
 PACKAGES = {"torch": "torch", "nccl": r"nvidia_nccl_cu\d+", "cudnn": r"nvidia_cudnn_cu\d+"}
-"""What is told, and the distribution that has it."""
+"""What is reported, and the distribution that has it."""
 _CUDA = re.compile(r"^cuda\b[^=]*= *['\"]([0-9.]+)['\"]", re.MULTILINE)
 _VERSION = re.compile(r"^version(?:_info)? *= *([0-9]+\.[0-9]+(?:\.[0-9]+)?)", re.MULTILINE)
 MAX_LETTERS = 65536

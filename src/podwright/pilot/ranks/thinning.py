@@ -1,4 +1,4 @@
-"""Lines that are told oftener than they can be kept: one for each period, with the last value of each name."""
+"""Lines that are reported oftener than they can be kept: one for each period, with the last value of each name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Thinner:
         return row
 
     def forget(self, values: Dict[str, Any]) -> None:
-        """Leave out what was told newer by another way."""
+        """Leave out what was reported later in another way."""
         if self._pending is not None:
             values_left = {name: value for name, value in self._pending[self._key].items() if name not in values}
             self._pending = {**self._pending, self._key: values_left} if values_left else None
@@ -56,7 +56,7 @@ class Thinner:
         if pending is None:
             return row
         count = pending.get(KEY_OF, 1) + row.get(KEY_OF, 1)
-        # What was told in an attempt before is counted, and says nothing of this one.
+        # What was reported in an attempt before is counted, and says nothing of this one.
         earlier = pending[self._key] if pending.get(KEY_EPOCH) == row.get(KEY_EPOCH) else {}
         return {**row, self._key: {**earlier, **row[self._key]}, KEY_OF: count}
 

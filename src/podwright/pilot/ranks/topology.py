@@ -62,11 +62,11 @@ def binding(
     if local_ranks == 1 and len(gpus_visible) > 1:
         homes = [None]
     cores = _shares(homes, nodes, allowed, _siblings(facts))
-    bindings = []
+    bindings, fabric = [], [row["name"] for row in _compute(facts)]
     for rank, gpu in enumerate(gpus):
         home = homes[rank]
         numa = _node_around(cores[rank], nodes) if home is None else home
-        bindings.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), _fabric(facts)))
+        bindings.append(RankBinding(rank, gpu, numa, cores[rank], _nearest(facts, gpu, numa), fabric))
     return bindings
 
 
@@ -83,9 +83,9 @@ def merged(machine: Facts, hardware: Optional[Facts]) -> Facts:
 
 
 def _gpus_with_nodes(gpus: Sequence[Facts], of_hardware: Sequence[Facts]) -> list[Facts]:
-    """Fill in the NUMA nodes that the machine does not tell.
+    """Fill in the NUMA nodes that the machine does not name.
 
-    GPUs are matched by number only where both count the same: a job that was given some of the GPUs numbers them anew.
+    GPUs are matched by number only where both count the same: a job that was given some of the GPUs numbers them again.
     """
     nodes = {row["index"]: row.get("numa") for row in of_hardware}
     if len(nodes) != len(gpus):
@@ -105,7 +105,7 @@ def nic_env(binding: RankBinding, rdma: bool) -> dict[str, str]:
     """Return the variables that keep a rank's traffic on the right cards.
 
     NCCL picks the nearest card itself and wants to know all of them, so that it leaves those for storage alone; UCX
-    takes what it is told. `=` makes NCCL compare whole names: `mlx5_1` is also the start of `mlx5_10`.
+    takes what it is given. `=` makes NCCL compare whole names: `mlx5_1` is also the start of `mlx5_10`.
     """
     if not rdma or not binding.nics:
         return {}
@@ -198,10 +198,6 @@ def _node_around(cores: list[int], nodes: dict[int, set[int]]) -> Optional[int]:
 
 def _compute(facts: Facts) -> list[Facts]:
     return [row for row in facts.get("nics") or [] if row.get("kind", "compute") == "compute"]
-
-
-def _fabric(facts: Facts) -> list[str]:
-    return [row["name"] for row in _compute(facts)]
 
 
 def _nearest(facts: Facts, gpu: Optional[GpuIndex], numa: Optional[int]) -> list[str]:

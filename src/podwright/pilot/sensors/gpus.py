@@ -152,7 +152,7 @@ class GpuSensors:
         self._said: set[str] = set()
         self._notices = Notices(say)
         self._watcher: Optional[XidWatcher] = None
-        self._driver: Optional[str] = None
+        self.driver: Optional[str] = None
 
     def open(self) -> None:
         """Find the GPUs; a machine without NVIDIA's library has none, and that is no fault."""
@@ -160,7 +160,7 @@ class GpuSensors:
             self._lib.open()
         except OSError:
             return
-        self._driver = self._lib.driver()
+        self.driver = self._lib.driver()
         handles = self._lib.handles()
         uuids = [self._lib.uuid(handle) for handle in handles]
         visible = self._scope.variable
@@ -269,9 +269,6 @@ class GpuSensors:
             "pci": pci,
         }
 
-    def driver(self) -> Optional[str]:
-        return self._driver
-
 
 class Notices:
     """What is worth a `seen` event in the readings: errors that grew, and throttling that began."""
@@ -310,7 +307,7 @@ class Notices:
                 continue
             if now - self._last.get((gpu, bit), float("-inf")) > _QUIET_S:
                 self._say("seen", what="throttle", device="gpu " + gpu, value=bit, text=text)
-            # Noted also where nothing is said: only throttling that stayed away for a while begins anew.
+            # Noted also where nothing is said: only throttling that stayed away for a while begins again.
             self._last[gpu, bit] = now
 
 

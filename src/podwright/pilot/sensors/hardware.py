@@ -34,7 +34,8 @@ def energy_readings(scope: Scope, files: Files) -> Iterator[Reading]:
     for name in sorted(names_in(folder)):
         zone = os.path.join(folder, name)
         if re.match(r"intel-rapl:\d+$", name) and read_whole(os.path.join(zone, "name")).startswith(b"package"):
-            zones.append(Package(files.open(os.path.join(zone, "energy_uj"), 32), _range(zone)))
+            range_uj = int(read_whole(os.path.join(zone, "max_energy_range_uj")))
+            zones.append(Package(files.open(os.path.join(zone, "energy_uj"), 32), range_uj))
     if zones:
         yield Reading(
             "cpu energy",
@@ -64,10 +65,6 @@ class Package:
             self._sum_uj += passed_uj
         self._last_uj = now_uj
         return self._sum_uj
-
-
-def _range(zone: str) -> int:
-    return int(read_whole(os.path.join(zone, "max_energy_range_uj")))
 
 
 class InfinibandPorts:

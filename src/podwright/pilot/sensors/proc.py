@@ -78,7 +78,7 @@ class CpuShare:
         self._before: Optional[tuple[float, float]] = None
 
     def percent(self, used_s: float, now: float) -> Optional[float]:
-        """Return the share since the last reading; None at the first, and when too little time has passed to tell."""
+        """Return the share since the last reading; None at the first, and when too little time has passed to say."""
         if self._before is None:
             self._before = (used_s, now)
             return None
@@ -137,16 +137,13 @@ def _machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, floa
     if len(allowed) >= present:
         # The first line is the sum of all CPUs.
         prefixes = (b"cpu ",)
-    before = [0, 0]
+    share, per_s = CpuShare(), TICKS_PER_S * len(allowed)
 
     def read(now: float) -> dict[str, float]:
+        # The kernel's own count of all time goes for the clock.
         busy, total = _jiffies(source(), prefixes)
-        used, passed = busy - before[0], total - before[1]
-        first = before[1] == 0
-        if not first and passed < _SHORTEST_S * TICKS_PER_S * len(allowed):
-            return {}
-        before[:] = [busy, total]
-        return {} if first else {"cpu_percent": round(100.0 * max(0, used) / passed, 2)}
+        percent = share.percent(busy / per_s, total / per_s)
+        return {} if percent is None else {"cpu_percent": percent}
 
     return read
 

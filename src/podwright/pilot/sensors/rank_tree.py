@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import Iterator, Optional
 
 from ..metrics import period_of
@@ -114,11 +115,8 @@ class RankTrees:
         old = self._stats[rank].pop(pid, None)
         if old is not None:
             os.close(old)
-        try:
+        with suppress(OSError):  # it ended before it could be looked at
             self._stats[rank][pid] = os.open("%s/%d/stat" % (self._proc, pid), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            # It ended before it could be looked at.
-            pass
 
 
 def _fields(stat: bytes) -> list[bytes]:

@@ -90,13 +90,13 @@ class Sampler:
         self._try("gpu", self._gpus.close, None)
 
     def describe(self) -> dict[str, Any]:
-        """Return what this node offers the run, as the `pilot` event tells it."""
+        """Return what this node offers the run, as the `pilot` event reports it."""
         return {
             # Half a CPU of a quota counts as one.
             "cpus": self._try("cpus", lambda: math.ceil(proc.cpu_count(self._scope)), os.cpu_count() or 1),
             "memory_bytes": self._try("memory size", lambda: proc.memory_total(self._scope), 0),
             "gpus": self._try("gpu", self._gpus.describe, []),
-            "driver": self._gpus.driver(),
+            "driver": self._gpus.driver,
             "nics": self._try("nics", lambda: [port for port, _ in hardware.ib_ports(self._scope)], []),
             "kernel": os.uname().release,
         }

@@ -53,7 +53,7 @@ class JsonLines:
             lost = 0
             if self._flush():
                 lost, self._lost = self._lost, 0
-        # Outside the lock: the loss is told by a line of this very file.
+        # Outside the lock: the loss is reported by a line of this very file.
         if lost and self._on_loss:
             self._on_loss(lost)
 

@@ -7,6 +7,7 @@ import selectors
 import signal
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any, Callable, Deque, Dict, List, Set
 
 from .processes import reap
@@ -48,10 +49,8 @@ class Loop:
         self._selector.register(source, selectors.EVENT_READ, callback)
 
     def forget(self, source: Any) -> None:
-        try:
+        with suppress(KeyError, ValueError):
             self._selector.unregister(source)
-        except (KeyError, ValueError):
-            pass
 
     def now(self) -> float:
         """Return the time that timers go by."""
@@ -60,11 +59,8 @@ class Loop:
     def call_soon(self, callback: Callable[[], Any]) -> None:
         """Run `callback` in the loop's thread; safe to call from any thread."""
         self._soon.append(callback)
-        try:
+        with suppress(OSError):  # the pipe is full: the loop is awake anyway
             os.write(self._wake, b"\0")
-        except OSError:
-            # The pipe is full: the loop is awake anyway.
-            pass
 
     def every(self, name: str, period_s: float, callback: Callable[[], Any]) -> None:
         """Call again and again from one period on; the same name replaces the timer."""

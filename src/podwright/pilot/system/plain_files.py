@@ -1,6 +1,6 @@
-"""Files under names that ranks can write to as well.
+"""Files, read and written in the few ways that a pilot has.
 
-A pipe that lies there would hold a pilot up for ever, and a link lead elsewhere.
+Many lie under names that ranks can write to as well: a pipe there would hold a pilot up for ever, a link lead away.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import stat
 from contextlib import suppress
 from typing import AnyStr, BinaryIO, List, Optional
 
+ADDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Neither follows a link nor waits for the other side of a pipe."""
 KINDS = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
@@ -29,7 +31,7 @@ def open_to_add(path: str) -> int:
         mode = os.lstat(path).st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISLNK(mode):
             os.unlink(path)
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    return os.open(path, ADDING, 0o600)
 
 
 def open_to_read(path: str) -> BinaryIO:

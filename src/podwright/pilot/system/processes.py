@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import time
+from contextlib import suppress
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .numbers import whole_number
@@ -118,11 +119,9 @@ def _is_python(pid: int) -> bool:
 
 def _leave_no_core(pid: int) -> None:
     """Keep the end of a process from writing its memory to disk; 1 also stops those that are piped to a program."""
-    try:
+    with suppress(OSError, ValueError):
         hard = resource.prlimit(pid, resource.RLIMIT_CORE)[1]
         resource.prlimit(pid, resource.RLIMIT_CORE, (0 if hard == 0 else 1, hard))
-    except (OSError, ValueError):
-        pass
 
 
 def reap() -> List[Tuple[int, int]]:

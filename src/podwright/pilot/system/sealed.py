@@ -42,7 +42,7 @@ def _hide(data: bytes) -> int:
 
 
 def path_of(number: int) -> str:
-    """Return the path by which a process that inherited a descriptor opens the file anew."""
+    """Return the path by which a process that inherited a descriptor opens the file again."""
     return f"{SELF}{number}"
 
 

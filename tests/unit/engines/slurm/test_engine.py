@@ -12,7 +12,8 @@ import pytest
 
 from podwright.clients.ssh import Answer
 from podwright.engines.slurm import SlurmEngine
-from podwright.engines.slurm.engine import COME_BACK_S, LOOK_S
+from podwright.engines.slurm.controller import COME_BACK_S
+from podwright.engines.slurm.engine import LOOK_S
 from podwright.engines.slurm.queue import FLOOR_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod

@@ -325,3 +325,11 @@ SPELLED = {
 @pytest.mark.parametrize(("image", "text"), SPELLED.items())
 def test_images_as_enroot_spells_them(image: str, text: str) -> None:
     assert spell_pyxis(image) == text
+
+
+def test_what_a_run_is_given_by_the_script_is_never_a_line_of_shell() -> None:
+    value = "/opt/it's python; exit 9 $(exit 9)"
+    text = render_script(ScriptJob("r", "/runs", 1, (), ("srun", "true"), environment=(("PODWRIGHT_PYTHON", value),)))
+    (line,) = [line for line in text.splitlines() if line.startswith("export PODWRIGHT_PYTHON=")]
+    shell = ["sh", "-c", f'{line}\nprintf %s "$PODWRIGHT_PYTHON"']
+    assert subprocess.run(shell, capture_output=True, text=True, check=True).stdout == value

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import design
 from podwright.cli.commands.pod.pods import read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
+from podwright.cli.terminal.files import in_words
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.design import CapacityPlan, DatasetFacts
@@ -37,10 +40,9 @@ def capacity_command(
     as_json: AsJson = False,
 ) -> None:
     """Compute and print every figure with how it came about."""
-    from podwright.design import CapacityPlan
     from podwright.spec.source import decode, read_source
 
-    plan = CapacityPlan.read(decode(read_source(file), str(file)), str(file))
+    plan = design.CapacityPlan.read(decode(read_source(file), str(file)), str(file))
     if pod is not None:
         _write_pod(plan, file, pod)
     if dataset is not None:
@@ -52,12 +54,8 @@ def capacity_command(
 
 def _write_pod(plan: CapacityPlan, file: Path, path: Path) -> None:
     """Write the pod that carries the chain; a file that is there already is somebody's."""
-    from podwright.cli.terminal.files import in_words
-    from podwright.design.predict.capacity_pod import pod_text
-    from podwright.spec.problems import Refusal, refuse
-
     try:
-        text = pod_text(plan)
+        text = plan.pod_text()
     except Refusal as refusal:
         raise Refusal(replace(problem, file=str(file)) for problem in refusal.problems) from None
     if path.exists():
@@ -69,10 +67,9 @@ def _write_pod(plan: CapacityPlan, file: Path, path: Path) -> None:
 
 def _facts(dataset: str) -> DatasetFacts:
     from podwright import catalog
-    from podwright.design import DatasetFacts
 
     seen = catalog().growth(dataset)
-    return DatasetFacts(dataset, seen.days, seen.size_bytes, seen.bytes_per_day, seen.kept_share, seen.reasons)
+    return design.DatasetFacts(dataset, seen.days, seen.size_bytes, seen.bytes_per_day, seen.kept_share, seen.reasons)
 
 
 def _storage(pod: str) -> dict[str, int]:
@@ -81,9 +78,7 @@ def _storage(pod: str) -> dict[str, int]:
 
 
 def _lines(plan: CapacityPlan) -> Iterator[str]:
-    from podwright.design.predict.capacity import shown
-
-    figures = {(figure.section, figure.name): shown(figure) for figure in plan.figures}
+    figures = {(figure.section, figure.name): figure.shown for figure in plan.figures}
     needs = [text.format(figures[section, name]) for section, name, text in _VERDICTS if (section, name) in figures]
     yield from output.aligned("needs", ", ".join(needs), sys.stdout)
     yield ""

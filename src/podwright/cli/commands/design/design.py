@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import design as designs
+from podwright import spec
 from podwright.cli.commands.pod.pods import POD_FILES, read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import output
+from podwright.cli.terminal.files import write_files
+from podwright.spec.hostlist import MAX_HOSTS, fold_hosts
+from podwright.spec.problems import Refusal, refuse
+from podwright.spec.quantity import bandwidth_bytes_s
 
 if TYPE_CHECKING:
-    from podwright.design import Design
-    from podwright.design.check import Checked
-    from podwright.design.growth import Growth
+    from podwright.design import Checked, Design, Growth
     from podwright.spec import Pod
 
 
@@ -64,10 +68,8 @@ def design_command(
 
 
 def _design(described: Pod, ref: str | None) -> Design:
-    from podwright.design import Design
-
     with _named_as(ref):
-        design = Design.of(described)
+        design = designs.Design.of(described)
     return design
 
 
@@ -79,16 +81,11 @@ def _growth(old: str, design: Design, allow_moves: bool, ref: str | None) -> Gro
 
 
 def _write(files: Mapping[str, str], out: Path) -> None:
-    from podwright.cli.terminal.files import write_files
-
     write_files(files, out)
     output.say("wrote", f"{len(files)} files to {out}")
 
 
 def _rate(text: str) -> int:
-    from podwright.spec.problems import Refusal, refuse
-    from podwright.spec.quantity import bandwidth_bytes_s
-
     try:
         return bandwidth_bytes_s(text)
     except Refusal as refusal:
@@ -107,8 +104,6 @@ def _lines(design: Design, growth: Growth | None, cables: bool, gpu_read: int) -
 
 
 def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
-    from podwright.cli.terminal.files import write_files
-
     files = [path]
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
@@ -123,8 +118,6 @@ def _check(design: Design, path: Path, out: Path | None, as_json: bool) -> int:
 
 
 def _text(path: Path) -> str:
-    from podwright.spec.problems import refuse
-
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -147,8 +140,6 @@ def _print_check(checked: Checked) -> None:
 @contextmanager
 def _named_as(pod: str | None) -> Iterator[None]:
     """Name the file of a refusal as the user did; a pod that is known by name has one of its own."""
-    from podwright.spec.problems import Refusal
-
     try:
         yield
     except Refusal as refusal:
@@ -158,8 +149,6 @@ def _named_as(pod: str | None) -> Iterator[None]:
 
 
 def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
-    from podwright.spec.problems import refuse
-
     if pod is not None and (nodes is not None or model is not None):
         raise refuse(
             "a pod's file and --nodes or --model were given: they say the same thing twice",
@@ -177,13 +166,9 @@ def _pod(pod: str | None, nodes: int | None, model: str | None) -> Pod:
 
 def _plain_pod(nodes: int, model: str) -> Pod:
     """Make the pod of so many nodes of a model, named as such machines mostly are."""
-    from podwright.spec import Pod, fold_hosts, node_model
-    from podwright.spec.hostlist import MAX_HOSTS
-    from podwright.spec.problems import refuse
-
     if nodes > MAX_HOSTS:
         raise refuse(f"more than {MAX_HOSTS:,} nodes", hint="several pods can meet in one core", field="--nodes")
-    name = node_model(model).name or "node"
+    name = spec.node_model(model).name or "node"
     digits = max(3, len(str(nodes)))
     hosts = [f"{name.split('-')[0]}{number:0{digits}d}" for number in range(1, nodes + 1)]
-    return Pod.model_validate({"name": "pod", "nodes": [{"hosts": fold_hosts(hosts), "model": model}]})
+    return spec.Pod.model_validate({"name": "pod", "nodes": [{"hosts": fold_hosts(hosts), "model": model}]})

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import design
+from podwright.cli.commands.design.series import print_series
 from podwright.cli.commands.design.training import facts_of, training_lines
 from podwright.cli.commands.pod.pods import read_pod
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal import figures, output
+from podwright.spec.hostlist import fold_hosts
+from podwright.spec.problems import refuse
+from podwright.spec.quantity import size_bytes
 
 if TYPE_CHECKING:
-    from podwright.design import JobPrediction
-    from podwright.design.predict.acceptance import AcceptanceSheet
-    from podwright.design.predict.placement import Placement
+    from podwright.design import AcceptanceSheet, JobPrediction
 
 _BAR = 14
 
@@ -47,19 +50,14 @@ def predict_command(
     as_json: AsJson = False,
 ) -> None:
     """Print the acceptance sheet of a job's nodes, and what a run's training would take on them."""
-    from podwright.cli.commands.design.series import print_series
-    from podwright.design import JobPrediction, JobRequest
-    from podwright.spec.problems import refuse
-    from podwright.spec.quantity import size_bytes
-
     if series is not None and pod is None:
         return print_series(series, as_json, svg)
     if series is not None or pod is None or svg is not None:
         raise refuse("say what to predict", hint="give either a pod and its nodes, or --series sizes.csv")
     facts = facts_of(runs) if runs and not as_csv else None
     reduced = size_bytes(gradients) if facts and gradients else None
-    request = JobRequest(nodes, hosts, pods, facts, batch, reduced)
-    return _print(JobPrediction.of(read_pod(pod), request), as_csv, as_json)
+    request = design.JobRequest(nodes, hosts, pods, facts, batch, reduced)
+    return _print(design.JobPrediction.of(read_pod(pod), request), as_csv, as_json)
 
 
 def _print(prediction: JobPrediction, as_csv: bool, as_json: bool) -> None:
@@ -75,11 +73,7 @@ def _print(prediction: JobPrediction, as_csv: bool, as_json: bool) -> None:
 
 def _sheet(sheet: AcceptanceSheet) -> Iterator[str]:
     """Lay out verdict, nodes, table and what breaks it, 80 columns wide."""
-    from podwright.design.predict.acceptance import VERDICT_SIZE
-    from podwright.design.predict.collectives import VALIDATED
-    from podwright.spec.hostlist import fold_hosts
-
-    verdict, placement = sheet.rows(sizes=[VERDICT_SIZE])[0], sheet.placement
+    verdict, placement = sheet.verdict, sheet.placement
     wires, count = placement.wires, len(placement.hosts)
     nodes, named = figures.count(count, "node"), fold_hosts(list(placement.hosts))
     speeds = f"NVLink {wires.family.nvlink_gb_s:.0f} GB/s"
@@ -97,8 +91,8 @@ def _sheet(sheet: AcceptanceSheet) -> Iterator[str]:
     yield ""
     yield from _table(sheet)
     yield ""
-    yield from _broken(placement)
-    yield from output.aligned("origin", "\n".join(VALIDATED), sys.stdout)
+    yield from _broken(sheet)
+    yield from output.aligned("origin", sheet.origin, sys.stdout)
 
 
 def _table(sheet: AcceptanceSheet) -> list[str]:
@@ -115,16 +109,14 @@ def _table(sheet: AcceptanceSheet) -> list[str]:
     return output.table(["size", "time", "expect", "alarm", *names, "GB/s bus"], cells)
 
 
-def _broken(placement: Placement) -> Iterator[str]:
+def _broken(sheet: AcceptanceSheet) -> Iterator[str]:
     """Say what is left of the wires when ranks are scattered over units, and when something is broken."""
-    from podwright.design.predict.placement import failures, job
-
-    scattered = job(placement, "scattered").share
+    scattered = sheet.scattered_share
     if scattered < 1:
         text = f"ranks that are scattered over units have {scattered * 100:.0f} % of the wires"
         yield from output.aligned("order", text, sys.stdout)
     lines = []
-    for failure in failures(placement):
+    for failure in sheet.failures:
         line = f"one {failure.what}: {failure.in_order * 100:.0f} % left"
         if failure.scattered != failure.in_order:
             line += f", scattered ranks {failure.scattered * 100:.0f} %"

@@ -7,23 +7,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright import design
 from podwright.cli.terminal import figures, output
+from podwright.cli.terminal.files import write_files
 
 if TYPE_CHECKING:
-    from podwright.design import SeriesPrediction
-    from podwright.design.predict.scaling_errors import Error
-    from podwright.design.predict.series import Series
+    from podwright.design import Error, Series, SeriesPrediction
 
 _BAR = 14
 
 
 def print_series(path: Path, as_json: bool, drawing: Path | None = None) -> None:
     """Fit every series of a file, check each by its own middle sizes, and predict its rows without minutes."""
-    from podwright.cli.terminal.files import write_files
-    from podwright.design import SeriesPrediction
     from podwright.spec.source import decode, read_source
 
-    prediction = SeriesPrediction.read(decode(read_source(path), str(path)), str(path))
+    prediction = design.SeriesPrediction.read(decode(read_source(path), str(path)), str(path))
     if drawing is not None:
         write_files({drawing.name: prediction.svg()}, drawing.parent)
         output.say("wrote", str(drawing))
@@ -33,13 +31,11 @@ def print_series(path: Path, as_json: bool, drawing: Path | None = None) -> None
 
 
 def _lines(prediction: SeriesPrediction) -> Iterator[str]:
-    from podwright.design.predict.scaling_errors import summary
-
     series, held_out = prediction.series, prediction.held_out
     sizes = sum(len(measured.points) for measured in series)
     yield from output.aligned("series", f"{len(series)} with {sizes} measured sizes", sys.stdout)
     if held_out:
-        yield from output.aligned("check", summary(held_out), sys.stdout)
+        yield from output.aligned("check", prediction.summary, sys.stdout)
     yield ""
     yield from _law_table(series)
     if held_out:
@@ -54,15 +50,12 @@ def _lines(prediction: SeriesPrediction) -> Iterator[str]:
 
 def _law_table(series: Sequence[Series]) -> list[str]:
     """Lay out what the time of the largest size is made of; errors on sizes that were fitted are called so."""
-    from podwright.design.predict.series import fit_training, in_sample_errors
-
     rows = []
     for measured in series:
         largest = measured.points[-1]
-        law = fit_training(measured.points)
-        parts_s = law.parts_s(largest.count, largest.batch, largest.samples)
+        parts_s = measured.law.parts_s(largest.count, largest.batch, largest.samples)
         shares = [_share(part_s / sum(parts_s)) for part_s in parts_s]
-        worst = max(in_sample_errors(measured), key=abs)
+        worst = max(measured.in_sample_errors, key=abs)
         rows.append([*shares, _signed(worst), _named(measured.name, largest.count)])
     return output.table(["start-up", "evaluation", "steps", "samples", "in sample", "largest size"], rows)
 
@@ -78,11 +71,9 @@ def _check_table(held_out: Sequence[Error]) -> list[str]:
 
 def _forecast_table(series: Sequence[Series]) -> list[str]:
     """Lay out the sizes that were asked for; the bar is the expected time against the longest of them."""
-    from podwright.design.predict.series import forecast_size
-
     forecasts = []
     for measured in series:
-        forecasts += [(measured, forecast_size(measured, asked)) for asked in measured.asked]
+        forecasts += [(measured, forecast) for forecast in measured.forecasts]
     longest_s = max(forecast.time_s.expected for _, forecast in forecasts)
     rows = []
     for measured, forecast in forecasts:

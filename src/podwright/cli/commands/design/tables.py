@@ -6,20 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from podwright import design as designs
 from podwright.cli.terminal import figures, output
+from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
-    from podwright.design import Design
-    from podwright.design.bom import Item
-    from podwright.design.growth import Growth
-    from podwright.design.wiring import Cable
+    from podwright.design import Cable, Design, Growth, Item
     from podwright.spec import SwitchModel
 
 
 def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> list[str]:
     """Lay out the whole design, verdict first."""
-    from podwright.spec import fold_hosts
-
     hosts = design.requirements.hosts
     names = {design.requirements.models[host].name or "node" for host in hosts}
     lines = [f"{design.pod.name}: no node is on a fabric"]
@@ -122,8 +119,6 @@ def _racks(design: Design) -> Iterator[str]:
 
 
 def _bill(design: Design) -> Iterator[str]:
-    from podwright.design.bom import total
-
     items = design.bill()
     rows = [(str(item.count), item.kind, item.name, _money(item.amount)) for item in items if not item.fabric]
     # The bill has a line for each length; here cables are summed up by fabric and by what they are made of.
@@ -137,7 +132,7 @@ def _bill(design: Design) -> Iterator[str]:
         what = fabric if kind == name else f"{fabric}, {name}"
         rows.append((str(sum(item.count for item in lines)), kind, what, _money(amount)))
     yield from output.table(("count", "what", "item", design.pod.costs.currency), rows)
-    bought, without = total(items)
+    bought, without = design.total()
     if bought:
         missing = f", without {len(without)} items that have no price" if without else ""
         yield f"total       {_money(bought)} {design.pod.costs.currency}{missing}"
@@ -146,10 +141,8 @@ def _bill(design: Design) -> Iterator[str]:
 
 def _owned(design: Design, bought: float) -> Iterator[str]:
     """Say what the years cost in electricity, and what that makes with what was bought."""
-    from podwright.design.running import electricity
-
     costs = design.pod.costs
-    power = electricity(costs, design.bill())
+    power = design.electricity()
     if power is None:
         return
     years = f"{power.years:g} years"
@@ -171,7 +164,9 @@ def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
             continue
         verdict = "feeds the GPUs" if feed.feeds else "starves the GPUs"
         needed = feed.needed_bytes_s / 1e9
-        yield f"feed        {feed.name} {verdict}: {feed.per_gpu_bytes_s / 1e9:.2f} GB/s each, {needed:g} wanted"
+        text = f"{feed.per_gpu_bytes_s / 1e9:.2f} GB/s each, {needed:g} wanted"
+        held = "" if feed.limit == "media" else f"; its {feed.limit} let no more through"
+        yield f"feed        {feed.name} {verdict}: {text}{held}"
 
 
 def _notes(design: Design) -> Iterator[str]:
@@ -180,11 +175,9 @@ def _notes(design: Design) -> Iterator[str]:
 
 
 def _switch_text(model: SwitchModel | None) -> str:
-    from podwright.design.racks import model_name
-
     if model is None:
         return ""
-    return f"{model_name(model)}, {model.ports} ports"
+    return f"{designs.model_name(model)}, {model.ports} ports"
 
 
 def _tiers(rows: list[tuple[str, int, int, str]]) -> Iterator[str]:

@@ -6,37 +6,31 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from podwright import design, launch
 from podwright.cli.terminal import figures, output
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.design import RunFacts
-    from podwright.design.predict.scaling import Range
-    from podwright.design.predict.training import StepMark, TrainingPrediction
+    from podwright.design import Range, RunFacts, StepMark, TrainingPrediction
     from podwright.launch import Run
 
 
 def facts_of(refs: Sequence[str]) -> Iterator[RunFacts]:
     """Yield what is known of each run, as it is asked for."""
-    from podwright.design import RunFacts
-    from podwright.launch import Session, find
-
     for ref in refs:
-        with Session.open() as session:
-            run = find(session, ref)
+        with launch.Session.open() as session:
+            run = launch.find(session, ref)
             record = run.record()
         ranks, reached_s = record.world_size or record.nodes, record.time_to_train_s
-        yield RunFacts(run.id, record.nodes, ranks, _steps(run), record.results, reached_s)
+        yield design.RunFacts(run.id, record.nodes, ranks, _steps(run), record.results, reached_s)
 
 
 def _steps(run: Run) -> Iterator[StepMark]:
     """Yield the steps that ranks reported; a series that is damaged is refused in words."""
-    from podwright.design import StepMark
-    from podwright.spec.problems import refuse
-
     try:
         for value in run.folder.series():
             if value.name == "step":
-                yield StepMark((value.restart, value.retry), value.rank, value.t, value.value)
+                yield design.StepMark((value.restart, value.retry), value.rank, value.t, value.value)
     except OSError as error:
         raise refuse(f"{run.id}: {error.strerror or error}") from None
 

@@ -186,7 +186,7 @@ def bench_published_command(
 
 def _none_such(benchmark: str | None, system: str | None, round_name: str | None) -> Refusal:
     from podwright.mlperf.published import published
-    from podwright.spec.findings import one_of
+    from podwright.spec.nearest import one_of
     from podwright.spec.problems import refuse
 
     names = sorted({result.benchmark for result in published()})

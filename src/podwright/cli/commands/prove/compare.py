@@ -33,7 +33,7 @@ def compare_command(
     refs: Refs,
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")] = "3%",
     metric: Annotated[
-        str, typer.Option("--metric", metavar="NAME", help="What is compared: a time, or a result that ranks told.")
+        str, typer.Option("--metric", metavar="NAME", help="What is compared: a time, or a result that ranks reported.")
     ] = "duration_s",
     by: Annotated[
         Literal["target", "runtime", "size", "image"] | None,
