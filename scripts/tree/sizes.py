@@ -17,9 +17,9 @@ LONG_FILES = {
 }
 """Files that may be longer, each with the reason why no part of it would stand better alone."""
 LONG_CLASSES: dict[str, str] = {
-    "src/podwright/design/exports/fabric_drawing.py:_Picture": "one picture: what it draws shares its canvas",
-    "src/podwright/pilot/life/leader.py:Leader": "the run's one state machine: each input a method, each decision in one place",
-    "src/podwright/pilot/life/node.py:Node": "one process that puts its parts together: they are nouns of their own already",
+    "src/podwright/data/front_door.py:Catalog": "a front door: a method, mostly of a line, for each thing one may ask",
+    "src/podwright/pilot/life/leader.py:Leader": "one state machine: gathering, judging and ending share every field",
+    "src/podwright/pilot/life/node.py:Node": "the life of a node, in its order, over what it has",
 }
 """Classes that may be longer, each with the reason why no noun hides in them."""
 SIZED = ("src", "scripts", "programs", "benchmarks")

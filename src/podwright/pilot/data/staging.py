@@ -215,9 +215,9 @@ class Stager:
             except StagingStopped:
                 return
             except Exception as error:  # whatever it is, the run must hear of it
-                reason = (
-                    _words(error, self._cache.root) if isinstance(error, OSError) else f"{item.file.source}: {error}"
-                )
+                reason = f"{item.file.source}: {error}"
+                if isinstance(error, OSError):
+                    reason = _words(error, self._cache.root)
                 self._fail(reason)
                 return
 
