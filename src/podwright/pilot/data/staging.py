@@ -123,7 +123,7 @@ class Stager:
         except StagingStopped:
             return
         except (BadManifest, SourceFailed, NoRoom, OSError, ValueError, KeyError) as error:
-            self._done(self._words(error))
+            self._done(_words(error, self._cache.root))
 
     def _wait_for_peers(self, turn: int) -> Tuple[int, List[PeerAddress]]:
         with self._lock:
@@ -131,12 +131,6 @@ class Stager:
             if self._stopped:
                 raise StagingStopped
             return self._round, list(self._peers)
-
-    def _words(self, error: BaseException) -> str:
-        if isinstance(error, OSError):
-            reason = (error.strerror or str(error)).lower()
-            return f"its data cannot be written to the cache {self._cache.root}: {reason}"
-        return f"its data cannot be staged: {error}"
 
     def _scan(self) -> None:
         """Link what the cache has already into the run's folder."""
@@ -221,7 +215,9 @@ class Stager:
             except StagingStopped:
                 return
             except Exception as error:  # whatever it is, the run must hear of it
-                reason = self._words(error) if isinstance(error, OSError) else f"{item.file.source}: {error}"
+                reason = f"{item.file.source}: {error}"
+                if isinstance(error, OSError):
+                    reason = _words(error, self._cache.root)
                 self._fail(reason)
                 return
 
@@ -263,7 +259,7 @@ class Stager:
             except StagingStopped:
                 return
             except OSError as error:
-                self._fail(self._words(error))
+                self._fail(_words(error, self._cache.root))
                 return
             visits.append(address)
             if not count:
@@ -311,6 +307,13 @@ class Stager:
         with self._lock:
             self._failure = self._failure or reason
             self._lock.notify_all()
+
+
+def _words(error: BaseException, cache: str) -> str:
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error)).lower()
+        return f"its data cannot be written to the cache {cache}: {reason}"
+    return f"its data cannot be staged: {error}"
 
 
 def _make_folder(run_folder: str, staged: StagedInput) -> None:
