@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
-    from podwright.spec.hardware import ComputeFabric, NodeModel, SwitchModel, library, node_model
+    from podwright.spec.hardware import (
+        ComputeFabric,
+        Gpus,
+        Nic,
+        NodeModel,
+        StorageModel,
+        SwitchModel,
+        library,
+        node_model,
+    )
     from podwright.spec.hostlist import expand_hosts, fold_hosts
     from podwright.spec.loader import KINDS, load, load_pod, load_workload, schema
     from podwright.spec.pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
-    from podwright.spec.problems import Refusal
+    from podwright.spec.problems import Problem, Refusal, refuse
     from podwright.spec.workload import Build, Goal, Workload, points, workload_json
 
 __all__ = [
@@ -24,14 +33,18 @@ __all__ = [
     "ComputeFabric",
     "Costs",
     "Goal",
+    "Gpus",
     "KubernetesScheduler",
+    "Nic",
     "NodeGroup",
     "NodeModel",
     "Pod",
+    "Problem",
     "Racks",
     "Refusal",
     "SlurmScheduler",
     "Storage",
+    "StorageModel",
     "SwitchModel",
     "Workload",
     "expand_hosts",
@@ -42,6 +55,7 @@ __all__ = [
     "load_workload",
     "node_model",
     "points",
+    "refuse",
     "schema",
     "workload_json",
 ]
