@@ -31,8 +31,8 @@ EFFECTS = (
 _BANDS = "bringup costs data design drafts images lab launch mlperf prove report usage"
 DOORS = frozenset(f"{PACKAGE}.{band}" for band in _BANDS.split())
 """The front doors: packages that load what is behind them when it is first used."""
-OPEN = ("analysis", "cli", "pilot", "runs", "spec", "theme")
-"""Bands of words and data: all of their modules may be imported."""
+OPEN = ("analysis", "cli", "files", "pilot", "runs", "spec", "theme")
+"""Rooms of words, files and data: all of their modules may be imported."""
 
 
 QUICK = DOORS | {

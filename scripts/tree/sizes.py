@@ -17,7 +17,10 @@ LONG_FILES = {
 }
 """Files that may be longer, each with the reason why no part of it would stand better alone."""
 LONG_CLASSES: dict[str, str] = {
-    "src/podwright/design/exports/fabric_drawing.py:_Picture": "one picture: what it draws shares its canvas",
+    "src/podwright/data/front_door.py:Catalog": "a front door: a method, mostly of a line, for each thing one may ask",
+    "src/podwright/pilot/data/staging.py:Stager": "one loop over contents, by cache, peers and source",
+    "src/podwright/pilot/life/leader.py:Leader": "one state machine: gathering, judging and ending share every field",
+    "src/podwright/pilot/life/node.py:Node": "the life of a node, in its order, over what it has",
 }
 """Classes that may be longer, each with the reason why no noun hides in them."""
 SIZED = ("src", "scripts", "programs", "benchmarks")

@@ -47,4 +47,5 @@ __all__ = [
     "StatsRequest",
     "TypedColumn",
 ]
+
 __getattr__ = late_names(__name__, __file__)

@@ -53,14 +53,9 @@ class DatasetSummary:
 
     name: str
     files: int
-    size_bytes: int
+    bytes: int
     layout: str
     root: str
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `data ls` lists it."""
-        sizes = {"files": self.files, "bytes": self.size_bytes}
-        return {"name": self.name, **sizes, "layout": self.layout, "root": self.root}
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class CatalogListing:
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data ls`."""
         return {
-            "datasets": [dataset.as_json() for dataset in self.datasets],
+            "datasets": [asdict(dataset) for dataset in self.datasets],
             "selections": [selection.as_json() for selection in self.selections],
         }
 
@@ -88,10 +83,8 @@ class DatasetColumns:
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data ls DATASET`."""
-        summary = self.summary
-        origin = {"name": summary.name, "root": summary.root, "layout": summary.layout}
-        sizes = {"files": summary.files, "bytes": summary.size_bytes}
-        return {**origin, **sizes, "columns": self.columns, "classes": self.classes}
+        origin = {key: getattr(self.summary, key) for key in ("name", "root", "layout", "files", "bytes")}
+        return {**origin, "columns": self.columns, "classes": self.classes}
 
 
 @dataclass(frozen=True)

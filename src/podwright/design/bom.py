@@ -12,7 +12,8 @@ from podwright.design.plugs import CablePart
 from podwright.design.racks import model_name, switch_model
 from podwright.design.requirements import Requirements
 from podwright.design.wiring import Switch
-from podwright.spec import StorageModel, SwitchModel
+from podwright.spec import SwitchModel
+from podwright.spec.hardware import StorageModel
 
 if TYPE_CHECKING:
     from podwright.spec.pod import CablePrices

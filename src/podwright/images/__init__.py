@@ -8,7 +8,7 @@ from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.images.builder import Pushed, build, inspect, push, read_recipe
-    from podwright.images.recipe import Recipe, containerfile, recipe_of
+    from podwright.images.recipe import Recipe
     from podwright.images.squashfs import export
     from podwright.images.storage import StoredImage
 
@@ -17,12 +17,10 @@ __all__ = [
     "Recipe",
     "StoredImage",
     "build",
-    "containerfile",
     "export",
     "inspect",
     "push",
     "read_recipe",
-    "recipe_of",
 ]
 
 __getattr__ = late_names(__name__, __file__)

@@ -12,11 +12,10 @@ from podwright.spec.late import late_names
 if TYPE_CHECKING:
     from podwright.launch.again import start_again
     from podwright.launch.cluster_image import ClusterImage, ImageBuild
-    from podwright.launch.damaged import UNREACHABLE, cancel_strays
     from podwright.launch.ending import Cancelled, Removal, Waited, cancel_named, removable, remove_runs, wait_for_all
     from podwright.launch.finding import find, find_all, rebuild, recent
-    from podwright.launch.forget import abandon, abandon_silent, open_runs
-    from podwright.launch.forward import PortForward, PortRequest, expose, open_port, until_it_ends
+    from podwright.launch.forget import abandon_silent, open_runs
+    from podwright.launch.forward import PortRequest, open_port, until_it_ends
     from podwright.launch.latest import Latest, runs_at_work
     from podwright.launch.log_filter import LineFilter, filtered_logs
     from podwright.launch.overview import RunOverview, overview_of
@@ -31,14 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ANY",
     "STATES",
-    "UNREACHABLE",
     "Cancelled",
     "Change",
     "ClusterImage",
     "ImageBuild",
     "Latest",
     "LineFilter",
-    "PortForward",
     "PortRequest",
     "Prunable",
     "Pruned",
@@ -49,12 +46,9 @@ __all__ = [
     "RunRecords",
     "Session",
     "Waited",
-    "abandon",
     "abandon_silent",
     "cancel_named",
     "cancel_runs",
-    "cancel_strays",
-    "expose",
     "filtered_logs",
     "find",
     "find_all",

@@ -9,6 +9,8 @@ from podwright.spec.late import late_names
 if TYPE_CHECKING:
     from podwright.report.comparison import render_comparison
     from podwright.report.page import render_run
+    from podwright.report.selection import write_selection_page
+    from podwright.report.suite import write_suite_report
     from podwright.report.write import write_comparison, write_report, write_run_report
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "write_comparison",
     "write_report",
     "write_run_report",
+    "write_selection_page",
+    "write_suite_report",
 ]
 
 __getattr__ = late_names(__name__, __file__)

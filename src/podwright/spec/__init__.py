@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
-    from podwright.spec.hardware import (
-        ComputeFabric,
-        Gpus,
-        Nic,
-        NodeModel,
-        StorageModel,
-        SwitchModel,
-        library,
-        node_model,
-    )
+    from podwright.spec.hardware import ComputeFabric, NodeModel, StorageModel, SwitchModel, library, node_model
     from podwright.spec.hostlist import expand_hosts, fold_hosts
     from podwright.spec.loader import KINDS, load, load_pod, load_workload, schema
     from podwright.spec.pod import Costs, KubernetesScheduler, NodeGroup, Pod, Racks, SlurmScheduler, Storage
@@ -33,9 +24,7 @@ __all__ = [
     "ComputeFabric",
     "Costs",
     "Goal",
-    "Gpus",
     "KubernetesScheduler",
-    "Nic",
     "NodeGroup",
     "NodeModel",
     "Pod",

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.engines.usage import QueuedJob
     from podwright.usage.gather import TargetQueue, TargetWaste, queues, wasted
     from podwright.usage.waste import JobUse, Use, Waste
 
 __all__ = [
     "JobUse",
+    "QueuedJob",
     "TargetQueue",
     "TargetWaste",
     "Use",

@@ -19,7 +19,8 @@ from podwright.bringup.apply.vault import Secrets
 from podwright.bringup.plan.host import HostPlan
 from podwright.bringup.plan.site import Site
 from podwright.clients.ssh import Answer as SshAnswer
-from podwright.spec import Pod, Refusal, load_pod, refuse
+from podwright.spec import Pod, Refusal, load_pod
+from podwright.spec.problems import refuse
 from tests.paths import CASES
 
 POD = CASES / "bringup" / "hosts" / "small" / "pod.yaml"

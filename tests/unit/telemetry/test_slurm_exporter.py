@@ -41,6 +41,11 @@ def test_nodes_of_two_partitions_count_once() -> None:
     ]
 
 
+def test_a_label_cannot_end_its_quotes() -> None:
+    samples: slurm_exporter.Samples = {"slurm_jobs": {(("state", "running"), ("partition", 'a"b\\c')): 1}}
+    assert 'slurm_jobs{state="running",partition="a\\"b\\\\c"} 1' in slurm_exporter.page(samples).splitlines()
+
+
 def test_a_slurm_that_does_not_answer_is_down() -> None:
     def fails(command: list[str]) -> str:
         raise OSError(command[0])

@@ -62,13 +62,12 @@ class Curator:
     rare: dict[bytes, str]
     """Images whose label holds a rare class, and which."""
     kept: dict[bytes, list[tuple[int, str]]] = field(default_factory=dict)
-    near_bits: int = NEAR_BITS
 
     def judge(self, path: bytes, shown: str, bits: int) -> CurationVerdict:
         """Return whether an image adds something to what was kept."""
         hashes = self.kept.setdefault(path[: path.rfind(b"/") + 1], [])
         nearest = min(hashes, key=lambda other: (other[0] ^ bits).bit_count(), default=None)
-        near = nearest is not None and (nearest[0] ^ bits).bit_count() <= self.near_bits
+        near = nearest is not None and (nearest[0] ^ bits).bit_count() <= NEAR_BITS
         if near and path not in self.rare:
             assert nearest is not None
             return CurationVerdict(False, f"near {nearest[1]}", bits)

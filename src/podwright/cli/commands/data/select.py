@@ -154,7 +154,7 @@ def data_ls_command(
     if isinstance(answer, DatasetColumns):
         return output.print_json(answer.as_json()) if as_json else _print_dataset(answer)
     if page:
-        from podwright.report.selection import write_selection_page
+        from podwright.report import write_selection_page
 
         write_selection_page(answer.selection, page)
     if print0:
@@ -178,7 +178,7 @@ def _print_all(listing: CatalogListing) -> None:
     width = output.width_of(sys.stdout)
     rows = []
     for row in listing.datasets:
-        rows.append((row.name, str(row.files), figures.size(row.size_bytes), row.layout, row.root))
+        rows.append((row.name, str(row.files), figures.size(row.bytes), row.layout, row.root))
     print("\n".join(output.table(("dataset", "files", "size", "layout", "root"), rows, width)))
     if listing.selections:
         cells = []
@@ -191,7 +191,7 @@ def _print_all(listing: CatalogListing) -> None:
 
 def _print_dataset(facts: DatasetColumns) -> None:
     summary = facts.summary
-    sizes = f"{figures.count(summary.files, 'file')}, {figures.size(summary.size_bytes)}"
+    sizes = f"{figures.count(summary.files, 'file')}, {figures.size(summary.bytes)}"
     lines = {summary.name: f"{sizes}, layout {summary.layout}", "root": summary.root}
     for column, values in facts.columns.items():
         shown = [f"{value} {count}" for value, count in list(values.items())[:_MAX_VALUES]]

@@ -15,8 +15,7 @@ from podwright.cli.terminal import figures, output, verdict
 from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
-    from podwright.engines.usage import QueuedJob
-    from podwright.usage import TargetQueue
+    from podwright.usage import QueuedJob, TargetQueue
 
 NAME_WIDTH = 24
 HEADS = ("partition", "nodes", "free", "used", "away", "gpus", "gpus free", "gpus used")

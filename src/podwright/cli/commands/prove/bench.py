@@ -36,7 +36,7 @@ def bench_run_command(
     from podwright.costs import check_priced
     from podwright.launch import Session
     from podwright.prove import plan_suite, run_suite
-    from podwright.report.suite import write_suite_report
+    from podwright.report import write_suite_report
 
     plan = plan_suite(suite)
     priced = read_pod(prices) if prices else None
@@ -74,7 +74,7 @@ def bench_scale_command(
     """Measure a workload at several sizes; in turn and resumable, like a suite."""
     from podwright.launch import Session
     from podwright.prove import ScaleRequest, plan_scaling, run_suite, scaling_curve
-    from podwright.report.suite import write_suite_report
+    from podwright.report import write_suite_report
 
     request = ScaleRequest(workload, _sizes(sizes), "weak" if weak else "strong", repeats, on)
     plan = plan_scaling(request)
