@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from scripts.tree.imports import PACKAGE, Import, imports_of
+from scripts.tree.imports import PACKAGE, Import, imports_of, module_name
 from scripts.tree.sources import Finding, Function, Source, python_in, walk
 
 CLI = ("src", PACKAGE, "cli")
@@ -133,3 +133,44 @@ def _slow_names(node: ast.stmt) -> Iterator[str]:
         is_quick = top in sys.stdlib_module_names or top in CLI_LIBRARIES or name in QUICK
         if not is_quick and not name.startswith(f"{PACKAGE}.cli"):
             yield name
+
+
+def door_names(sources: Sequence[Source]) -> Iterator[Finding]:
+    """Find names asked of a door that has none of them: it loads its names late, so that no type checker sees it."""
+    modules = {module_name(source.path) for source in python_in(sources, "src")}
+    doors = {name: names | _rooms(name, modules) for name, names in _late_doors(sources)}
+    for source in python_in(sources, "src", "scripts", "benchmarks"):
+        for line, door, name in _asked_names(source, doors.keys()):
+            if name not in doors[door]:
+                yield source.finding(line, f"{door} has no {name}")
+
+
+def _late_doors(sources: Sequence[Source]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the packages that load names late, each with all names that its `__init__` has."""
+    for source in python_in(sources, "src"):
+        if source.path.name != "__init__.py" or "late_names(" not in source.text:
+            continue
+        names = {alias.asname or alias.name for node in source.nodes(ast.ImportFrom) for alias in node.names}
+        names |= {name.id for name in source.nodes(ast.Name)}
+        names |= {node.name for node in (*source.functions, *source.nodes(ast.ClassDef))}
+        yield module_name(source.path), names
+
+
+def _rooms(package: str, modules: set[str]) -> set[str]:
+    """Return the modules directly below a package."""
+    return {name.rpartition(".")[2] for name in modules if name.rpartition(".")[0] == package}
+
+
+def _asked_names(source: Source, doors: Collection[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield what a file takes from doors, with the line: by import, or as an attribute of an imported door."""
+    local: dict[str, str] = {}
+    for node in source.nodes(ast.ImportFrom):
+        for alias in node.names:
+            if node.module in doors:
+                yield node.lineno, node.module or "", alias.name
+            if f"{node.module}.{alias.name}" in doors:
+                local[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for attribute in source.nodes(ast.Attribute):
+        base = attribute.value
+        if isinstance(base, ast.Name) and base.id in local and not attribute.attr.startswith("__"):
+            yield attribute.lineno, local[base.id], attribute.attr

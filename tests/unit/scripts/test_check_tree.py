@@ -426,6 +426,17 @@ def test_the_cli_goes_by_the_doors() -> None:
     ]
 
 
+def test_a_name_that_a_door_lacks_is_found() -> None:
+    late = "from podwright.spec.late import late_names\nif TYPE_CHECKING:\n    from podwright.data.files import Row\n"
+    door = f"{late}__getattr__ = late_names(__name__, __file__)\n"
+    files = {"src/podwright/data/__init__.py": door, "src/podwright/data/files.py": "class Row: ...\n"}
+    asked = "from podwright.data import Row, Table, files\nfrom podwright import data as d\nd.Row, d.Column\n"
+    assert places(doors.door_names, {**files, A: asked}) == [
+        f"{A}:1: podwright.data has no Table",
+        f"{A}:3: podwright.data has no Column",
+    ]
+
+
 def test_code_lines_are_those_of_programs_and_manifests_without_prose() -> None:
     text = '"""One.\n\ntwo\n"""\n\n# why\nx = """a\n\nb"""\n'
     files = {A: text, "programs/a/run.yaml": "# why\na: 1\n\nb: 2\n", TEST: "x = 1\n", "src/a.md": "prose\n"}

@@ -91,6 +91,8 @@ def freeze(store: Store, selection: Selection) -> None:
         document = {**selection.as_json(), **inner}
         write_whole(draft / "selection.json", json.dumps(document, indent=1).encode() + b"\n")
         write_whole(draft / "samples.parquet", _parquet(selection))
+        # Somebody else may have frozen this name meanwhile: theirs stays.
+        check_free(store, selection.name)
 
 
 def check_free(store: Store, name: str) -> None:
