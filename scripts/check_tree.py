@@ -63,7 +63,7 @@ RULES = (
     Rule("cli-imports", "slow imports at the top of the CLI", doors.cli_top_imports),
     Rule("cli-engines", "imports of engines.<name> in the CLI", imports.cli_engine_imports),
     Rule("lazy-imports", "imports inside functions of the CLI", doors.lazy_imports, ceiling=110),
-    Rule("cli-doors", "imports of the CLI past the front door of a band", doors.cli_doors, ceiling=24),
+    Rule("cli-doors", "imports of the CLI past the front door of a band", doors.cli_doors),
     Rule("door-names", "names asked of a door that has none of them", doors.door_names),
     Rule("command-effects", "commands that start threads, processes, servers", doors.command_effects),
     Rule("parameters", f"functions of over {doors.MAX_PARAMETERS} parameters", doors.many_parameters, ceiling=1),

@@ -85,7 +85,7 @@ class Standing:
 
 
 @cache
-def published() -> tuple[PublishedResult, ...]:
+def published_results() -> tuple[PublishedResult, ...]:
     """Return all results, in the order of the file."""
     runs: dict[tuple[str, ...], list[PublishedRun]] = {}
     for row in _rows("mlperf_published_runs.csv"):
@@ -110,17 +110,17 @@ def _result(row: dict[str, str], runs: Sequence[PublishedRun]) -> PublishedResul
     )
 
 
-def select(benchmark: str | None, system: str | None, round_name: str | None) -> list[PublishedResult]:
+def select_results(benchmark: str | None, system: str | None, round_name: str | None) -> list[PublishedResult]:
     """Return the results of a benchmark and a round, whose system has this text in its name."""
 
     def is_meant(result: PublishedResult) -> bool:
         is_round = round_name in (None, result.round, result.round.removeprefix("v"))
         return is_round and benchmark in (None, result.benchmark) and (system or "").lower() in result.system.lower()
 
-    return list(filter(is_meant, published()))
+    return list(filter(is_meant, published_results()))
 
 
-def stand(minutes: Sequence[float], result: PublishedResult) -> Standing:
+def standing_of(minutes: Sequence[float], result: PublishedResult) -> Standing:
     """Place times of one's own beside a published result; the rule of `compare` says what they prove."""
     own = median(minutes)
     return Standing(result, own, own / result.minutes - 1, compare(result.times, minutes))

@@ -9,7 +9,7 @@ from podwright.spec import NodeModel, Pod
 from podwright.theme import words
 
 
-def system_desc(pod: Pod, submitter: str = "", framework: str = "", operating_system: str = "") -> dict[str, str]:
+def describe_system(pod: Pod, submitter: str = "", framework: str = "", operating_system: str = "") -> dict[str, str]:
     """Return the fields of the description; MLPerf's checker wants each of them, and all as text."""
     hosts = pod.compute_hosts()
     model = pod.model_of(hosts[0]) if hosts else None

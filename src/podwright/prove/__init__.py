@@ -12,7 +12,7 @@ from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.prove.compare import CellsCompared, SidesCompared, compare_cells, compare_refs, compare_until_proven
-    from podwright.prove.gate import GateVerdict, judge_suite
+    from podwright.prove.gate import GateFinding, GateVerdict, judge_suite
     from podwright.prove.scale import ScaleRequest, ScalingCurve, plan_scaling, scaling_curve
     from podwright.prove.sides import Measure, Side, margin_of, side_of
     from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cell",
     "CellsCompared",
+    "GateFinding",
     "GateVerdict",
     "Measure",
     "Progress",

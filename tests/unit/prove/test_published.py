@@ -9,7 +9,7 @@ import pytest
 
 from podwright.cli.main import main
 from podwright.mlperf.log import olympic_minutes
-from podwright.mlperf.published import PublishedResult, published, select, stand
+from podwright.mlperf.published import PublishedResult, published_results, select_results, standing_of
 
 DGX_1 = {"resnet": 115.22, "ssd": 22.36, "maskrcnn": 207.48, "gnmt": 20.55, "transformer": 20.34, "minigo": 27.39}
 """What NVIDIA published for one DGX-1 in round 0.6, in minutes."""
@@ -20,15 +20,15 @@ def score_of(result: PublishedResult) -> float | None:
 
 
 def test_all_olympic_means_follow_from_their_runs() -> None:
-    assert len(published()) == 187
-    assert sum(len(result.runs) for result in published()) == 1325
-    wrong = [result.source for result in published() if abs((score_of(result) or 0) - result.minutes) > 0.0051]
+    assert len(published_results()) == 187
+    assert sum(len(result.runs) for result in published_results()) == 1325
+    wrong = [result.source for result in published_results() if abs((score_of(result) or 0) - result.minutes) > 0.0051]
     assert wrong == []
 
 
 @pytest.mark.parametrize(("benchmark", "minutes"), DGX_1.items())
 def test_one_dgx_1(benchmark: str, minutes: float) -> None:
-    [result] = select(benchmark, "dgx1_ngc", "v0.6")
+    [result] = select_results(benchmark, "dgx1_ngc", "v0.6")
     assert (result.minutes, result.chips) == (minutes, 8)
 
 
@@ -45,15 +45,15 @@ def test_one_dgx_1(benchmark: str, minutes: float) -> None:
     ],
 )
 def test_a_single_time_beside_the_published_spread(benchmark: str, slower: float, within: bool) -> None:
-    [result] = select(benchmark, "dgx1_ngc", "0.6")
-    standing = stand([result.minutes * (1 + slower)], result)
+    [result] = select_results(benchmark, "dgx1_ngc", "0.6")
+    standing = standing_of([result.minutes * (1 + slower)], result)
     assert standing.slower == pytest.approx(slower)
     assert standing.is_within_spread is within
     assert standing.comparison.verdict == "not proven"
 
 
 def test_published_runs_differ_in_their_epochs_and_not_in_speed() -> None:
-    [resnet] = select("resnet", "dgx1_ngc", "0.6")
+    [resnet] = select_results("resnet", "dgx1_ngc", "0.6")
     assert resnet.spread == (pytest.approx(-0.0615, abs=5e-4), pytest.approx(0.003, abs=5e-4))
     times = sorted(resnet.times)
     # 56 epochs once and 60 four times: an epoch takes equally long, within 0.6 %.

@@ -12,7 +12,8 @@ from podwright.spec.late import late_names
 if TYPE_CHECKING:
     from podwright.bringup.kubernetes.grant import GrantRequest, GrantResult, apply_grant
     from podwright.bringup.kubernetes.trial import ImageTrial, try_image
+    from podwright.clients.kubernetes.manifest import yaml_text
 
-__all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image"]
+__all__ = ["GrantRequest", "GrantResult", "ImageTrial", "apply_grant", "try_image", "yaml_text"]
 
 __getattr__ = late_names(__name__, __file__)

@@ -77,8 +77,7 @@ def pod_ls_command(as_json: AsJson = False) -> None:
 
 def pod_forget_command(name: PodName, as_json: AsJson = False) -> None:
     """Remove the copy; runs hold on to their own and are followed as before, unless the pod does not answer."""
-    from podwright.launch import Session, pods
-    from podwright.launch.forget import abandon_silent, open_runs
+    from podwright.launch import Session, abandon_silent, open_runs, pods
     from podwright.spec.problems import refuse, short
 
     if name.endswith(POD_FILES):
@@ -143,7 +142,7 @@ def _print_trial(trial: ImageTrial) -> int:
 
 def print_objects(objects: list[dict[str, Any]], as_json: bool) -> None:
     """Print objects of Kubernetes as JSON, or as the YAML that `kubectl apply --server-side` takes."""
-    from podwright.clients.kubernetes.manifest import yaml_text
+    from podwright.bringup.kubernetes import yaml_text
 
     if as_json:
         return output.print_json(objects)

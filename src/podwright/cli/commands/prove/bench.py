@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podwright import mlperf
 from podwright.cli.commands.pod.pods import read_pod
-from podwright.cli.commands.prove.mlperf import published_page, score_page, standing_page
+from podwright.cli.commands.prove.mlperf_pages import published_page, score_page, standing_page
 from podwright.cli.commands.prove.suites import gate_page, scale_page, suite_page
 from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
-    from podwright.mlperf.published import PublishedResult, Standing
+    from podwright.mlperf import PublishedResult, Standing
     from podwright.prove import TrialEnded
     from podwright.spec.problems import Refusal
 
@@ -134,9 +135,7 @@ def bench_system_command(
     system: Annotated[str, typer.Option("--os", metavar="NAME", help="The operating system.")] = "",
 ) -> None:
     """Print the system description as MLPerf's checker wants it."""
-    from podwright.mlperf.system_desc import system_desc
-
-    output.print_json(system_desc(read_pod(pod), submitter, framework, system))
+    output.print_json(mlperf.describe_system(read_pod(pod), submitter, framework, system))
 
 
 def bench_score_command(
@@ -144,9 +143,7 @@ def bench_score_command(
     as_json: AsJson = False,
 ) -> int:
     """Print the olympic mean of a set of logs; 1 where it has none."""
-    from podwright.mlperf.score import score_files
-
-    score = score_files(logs)
+    score = mlperf.score_files(logs)
     if as_json:
         output.print_json(score.as_json())
     else:
@@ -169,9 +166,7 @@ def bench_published_command(
     as_json: AsJson = False,
 ) -> None:
     """List published results; `--beside` says how far a time of one's own is from each."""
-    from podwright.mlperf.published import select
-
-    results = select(benchmark, system, round_name)
+    results = mlperf.select_results(benchmark, system, round_name)
     if not results:
         raise _none_such(benchmark, system, round_name)
     if beside is None:
@@ -185,11 +180,10 @@ def bench_published_command(
 
 
 def _none_such(benchmark: str | None, system: str | None, round_name: str | None) -> Refusal:
-    from podwright.mlperf.published import published
     from podwright.spec.nearest import one_of
     from podwright.spec.problems import refuse
 
-    names = sorted({result.benchmark for result in published()})
+    names = sorted({result.benchmark for result in mlperf.published_results()})
     if benchmark is not None and benchmark not in names:
         return refuse(f"there is no benchmark {benchmark!r}", hint=one_of(benchmark, "benchmark", names))
     asked = " ".join(filter(None, (benchmark, system, round_name)))
@@ -198,7 +192,6 @@ def _none_such(benchmark: str | None, system: str | None, round_name: str | None
 
 def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
     from podwright.launch import Session
-    from podwright.mlperf.published import stand
     from podwright.prove import side_of
     from podwright.spec.problems import Refusal
 
@@ -208,4 +201,4 @@ def _standings(ref: str, results: Sequence[PublishedResult]) -> list[Standing]:
         except Refusal:
             side = side_of(session, ref)
     minutes = [sample / 60 for sample in side.samples]
-    return [stand(minutes, result) for result in results]
+    return [mlperf.standing_of(minutes, result) for result in results]

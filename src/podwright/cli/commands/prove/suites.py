@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.prove import GateVerdict, ScalingCurve, SuiteResult
-    from podwright.prove.gate import GateFinding
+    from podwright.prove import GateFinding, GateVerdict, ScalingCurve, SuiteResult
 
 _BAR = 16
 _MAX_CAUSES = 4

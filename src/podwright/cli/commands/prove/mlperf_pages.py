@@ -7,24 +7,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright import mlperf
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.mlperf.published import PublishedResult, Standing
-    from podwright.mlperf.score import Score
+    from podwright.mlperf import PublishedResult, Score, Standing
 
 
 def score_page(score: Score) -> Iterator[str]:
     """Lay the score out: the sentence first, then each run with its parts."""
-    from podwright.mlperf.published import NOT_VERIFIED
-
     name = score.benchmark or "these runs"
     if score.minutes is not None:
         sentence = f"{name}: {score.minutes:.2f} minutes, best and worst of {len(score.runs)} runs dropped"
     else:
         sentence = f"{name}: {_why_none(score)}"
     yield from output.aligned("score", sentence, sys.stdout)
-    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
+    yield from output.aligned("note", mlperf.NOT_VERIFIED, sys.stdout)
     yield ""
     rows = []
     for file, run in zip(score.files, score.runs, strict=True):
@@ -52,8 +50,6 @@ def _minutes(value: float | None) -> str:
 
 def published_page(results: Sequence[PublishedResult]) -> Iterator[str]:
     """Lay published results out, each with how far its own runs lie apart."""
-    from podwright.mlperf.published import NOT_VERIFIED
-
     rows = []
     for result in results:
         low, high = result.spread
@@ -63,18 +59,18 @@ def published_page(results: Sequence[PublishedResult]) -> Iterator[str]:
     head = ["round", "benchmark", "by", "chips", "minutes", "n", "spread", "system"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
     yield ""
-    note = f"worked out from the published logs; {NOT_VERIFIED}\nspread: the fastest and slowest run to the score"
+    note = (
+        f"worked out from the published logs; {mlperf.NOT_VERIFIED}\nspread: the fastest and slowest run to the score"
+    )
     yield from output.aligned("note", note, sys.stdout)
 
 
 def standing_page(standings: Sequence[Standing]) -> Iterator[str]:
     """Lay out how far a time is from each published one, and what it can prove."""
-    from podwright.mlperf.published import NOT_VERIFIED
-
     first = standings[0]
     count = figures.count(first.comparison.n[1], "run")
     yield from output.aligned("own", f"{first.minutes:.2f} minutes, {count}", sys.stdout)
-    yield from output.aligned("note", NOT_VERIFIED, sys.stdout)
+    yield from output.aligned("note", mlperf.NOT_VERIFIED, sys.stdout)
     yield ""
     rows = []
     for standing in standings:
