@@ -13,7 +13,7 @@ import yaml
 
 from podwright.lab.kubernetes import binaries
 
-DEFINITIONS = Path(binaries.__file__).parents[2] / "bringup" / "kubernetes" / "definitions"
+DEFINITIONS = Path(binaries.__file__).parents[2] / "bringup" / "plan" / "kubernetes" / "definitions"
 KINDS = (binaries.JOB_SETS, binaries.MPI_JOBS)
 
 

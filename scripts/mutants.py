@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from scripts.random_mutants import draw
+
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "scripts" / "mutants.toml"
 PAGE = ROOT / "benchmarks" / "results" / "mutants.md"
@@ -210,8 +212,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     """Judge the chosen mutants, and random ones where some are asked for."""
-    from scripts.random_mutants import draw
-
     options = parse(arguments)
     mutants = [mutant for mutant in read_mutants() if options.only in mutant.name + mutant.path]
     problems = lost(mutants)
@@ -219,7 +219,8 @@ def main(arguments: Sequence[str]) -> int:
         print(*problems, f"mend the entries in {LIST.relative_to(ROOT)}", sep="\n", file=sys.stderr)
         return 2
     chosen = list(judge(mutants, options.workers))
-    drawn = list(judge(draw(ROOT, options.random, options.seed), options.workers)) if options.random else []
+    at_random = [Mutant(*row) for row in draw(ROOT, options.random, options.seed)]
+    drawn = list(judge(at_random, options.workers)) if at_random else []
     if options.out:
         options.out.write_text(page(chosen, drawn, options.seed, datetime.now(UTC).date().isoformat()))
     survivors = [verdict for verdict in chosen if verdict.outcome != "killed"]

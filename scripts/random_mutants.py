@@ -6,8 +6,7 @@ import ast
 import random
 from collections.abc import Iterator
 from pathlib import Path
-
-from scripts.mutants import Mutant
+from typing import NamedTuple
 
 TURNED: dict[type[ast.cmpop], ast.cmpop] = {
     ast.Lt: ast.LtE(), ast.LtE: ast.Lt(), ast.Gt: ast.GtE(), ast.GtE: ast.Gt(), ast.Eq: ast.NotEq(),
@@ -16,12 +15,22 @@ TURNED: dict[type[ast.cmpop], ast.cmpop] = {
 NOT_RUN = ("TYPE_CHECKING", "__name__")
 
 
-def draw(root: Path, count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants of src, the same for the same tree and seed."""
+class Drawn(NamedTuple):
+    """A file of src with one change, and the tests that ought to notice it."""
+
+    name: str
+    path: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+
+def draw(root: Path, count: int, seed: int) -> list[Drawn]:
+    """Return so many changes of src, the same for the same tree and seed."""
     chance = random.Random(seed)
     paths = sorted(path for path in (root / "src").rglob("*.py") if path.name != "__init__.py")
     tests = {path: path.read_text() for path in sorted((root / "tests" / "unit").rglob("test_*.py"))}
-    drawn: list[Mutant] = []
+    drawn: list[Drawn] = []
     while len(drawn) < count:
         path = chance.choice(paths)
         source = path.read_text()
@@ -30,7 +39,7 @@ def draw(root: Path, count: int, seed: int) -> list[Mutant]:
             continue
         number, what, after = chance.choice(changes)
         name = path.relative_to(root).as_posix()
-        drawn.append(Mutant(f"{name}:{number}: {what}", name, source, after, tests_for(root, path, tests)))
+        drawn.append(Drawn(f"{name}:{number}: {what}", name, source, after, tests_for(root, path, tests)))
     return drawn
 
 

@@ -26,7 +26,8 @@ _LOOSE = {
     "run": (r"\b[a-z][a-z0-9-]*-(?=[a-z]*\d)[a-z0-9]{4}\b", r"[a-z][a-z0-9-]*-[a-z0-9]{4}"),
     "duration": (rf"\b{_DURATION}", _DURATION),
     "number": (r"\d[\d.,:T+Z-]*", r"\d[\d.,:T+Z-]*"),
-    "space": (r"\s+", r"\s+"),
+    # A bar is as long as its share of a time, and may be none.
+    "space": (r"\s+(?:━+\s+)?", r"\s+(?:━+\s+)?"),
 }
 _LOOSE_PARTS = re.compile("|".join(f"(?P<{name}>{shown})" for name, (shown, _) in _LOOSE.items()))
 

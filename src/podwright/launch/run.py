@@ -144,7 +144,7 @@ class Run:
         while True:
             looked = clock.monotonic()
             record = self._looked_at(patient)
-            if _is_over(self, record):
+            if is_over(self, record):
                 return record
             if timeout_s is not None and clock.monotonic() >= began + timeout_s:
                 return record
@@ -174,7 +174,7 @@ class Run:
             fresh = list(deque(samples.rows(), maxlen=MAX_SAMPLES))
             record = self._looked_at(patient)
             yield Change(record, last_results(events.rows()), fresh)
-            if _is_over(self, record):
+            if is_over(self, record):
                 return
             self._session.clock.sleep(pause_s)
             pause_s = min(pause_s * 1.3, poll_s)
@@ -198,7 +198,7 @@ class Run:
         while True:
             record = self.record()
             yield tail.read()
-            if _is_over(self, record):
+            if is_over(self, record):
                 return
             self._session.clock.sleep(0.2)
 
@@ -335,7 +335,7 @@ def refuse_silence(record: Record) -> None:
         raise refuse(record.silence, hint=hint, exit_code=UNREACHABLE)
 
 
-def _is_over(run: Run, record: Record) -> bool:
+def is_over(run: Run, record: Record) -> bool:
     """Return whether it is final and its folder closed: its last lines are in.
 
     A closing that never comes is not waited for.

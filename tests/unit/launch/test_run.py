@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from podwright import launch
 from podwright.engines.base import Status
 from podwright.launch.failures import explain
-from podwright.launch.run import REST_S
+from podwright.launch.run import REST_S, is_over
 from podwright.runs import Home, Record
 from podwright.runs.copies import LeftOut
 from podwright.runs.events import Event
@@ -54,10 +54,10 @@ def test_pull_takes_results_and_checkpoints(run: launch.Run, tmp_path: Path) -> 
 def test_a_closing_is_waited_for_as_long_as_the_engine_may_lag(run: launch.Run, engine: FakeEngine) -> None:
     engine.lag_s = 15.0
     ended = Record(run.id, "toy", "adas", "succeeded", "", 1, 1, 0.0, ended_at=time.time() - 20)
-    assert not run._is_over(ended)
-    assert run._is_over(replace(ended, ended_at=time.time() - 26))
+    assert not is_over(run, ended)
+    assert is_over(run, replace(ended, ended_at=time.time() - 26))
     engine.lag_s = 0.0
-    assert run._is_over(ended)
+    assert is_over(run, ended)
 
 
 def test_a_look_that_takes_long_is_soon_followed_by_the_next(run: launch.Run, engine: FakeEngine) -> None:

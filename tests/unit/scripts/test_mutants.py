@@ -73,4 +73,4 @@ def test_the_same_seed_draws_the_same() -> None:
     assert [mutant.name for mutant in first] == [mutant.name for mutant in again]
     assert all(mutant.tests for mutant in first)
     for mutant in first:
-        ast.parse(mutant.becomes)
+        ast.parse(mutant.after)

@@ -13,14 +13,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-
-from podwright.files.whole import whole_path
 
 HELPER = "/usr/lib/apt/apt-helper"
 FRESH_S = 3600.0
@@ -67,14 +66,15 @@ def _is_fresh(kept: Path) -> bool:
 def _fetch(uri: str, kept: Path) -> None:
     """Fetch a file; what was kept before stays where the source does not answer."""
     kept.parent.mkdir(parents=True, exist_ok=True)
-    with whole_path(kept) as part:
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=kept.parent) as folder:
+        part = Path(folder) / "file"
         command = [HELPER, "-o", "APT::Sandbox::User=root", "download-file", uri, str(part)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode or not part.is_file():
             print(f"{uri}: {done.stderr.strip()[-200:]}", file=sys.stderr, flush=True)
-            part.unlink(missing_ok=True)
             return
         part.touch()
+        part.rename(kept)
 
 
 class _Request(BaseHTTPRequestHandler):
