@@ -25,8 +25,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "tree"
     folder.mkdir()
     Copy(folder)
-    changes = (folder / "CHANGELOG.md").read_text().replace("## [Unreleased]\n", "## [Unreleased]\n\n- Something.\n", 1)
-    (folder / "CHANGELOG.md").write_text(changes)
+    head, _, changes = (folder / "CHANGELOG.md").read_text().partition("## [Unreleased]\n")
+    released = changes[changes.index("\n## [") :]
+    (folder / "CHANGELOG.md").write_text(f"{head}## [Unreleased]\n\n- Something.\n{released}")
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "all")
