@@ -352,7 +352,7 @@ def test_a_reader_goes_on_with_his_generation_and_older_ones_are_dropped(site: S
             grow("five")
             there.count(EVERYTHING)
 
-    with pytest.raises(Refusal, match="a2d2 was published anew meanwhile"):
+    with pytest.raises(Refusal, match="a2d2 was published again meanwhile"):
         read_late()
 
 

@@ -74,7 +74,7 @@ def test_two_nodes_read_the_source_once_and_what_is_not_kept_is_said(site: Stagi
     events = staged(run)
     assert sum(event.from_source or 0 for event in events) == TOTAL
     assert sum(event.from_peers or 0 for event in events) == TOTAL
-    assert any("data is brought anew for every run" in gap for gap in run.folder.gaps())
+    assert any("data is brought again for every run" in gap for gap in run.folder.gaps())
 
 
 def test_a_claim_keeps_what_came_for_the_next_run(site: StagingCluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +16,16 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class LabShape:
+class LabShape(ABC):
     """What can be chosen of any lab."""
 
     name: str
     nodes: int
     gpus: int
 
+    @abstractmethod
     def words(self) -> str:
         """Return the shape in words."""
-        raise NotImplementedError
 
     def hosts(self) -> list[str]:
         """Return the names of the nodes that run something; short, as Slurm makes socket paths of them."""

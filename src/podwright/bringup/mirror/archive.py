@@ -141,12 +141,12 @@ def _members(archive: tarfile.TarFile, file: Path) -> Iterator[tuple[str, int, s
 
 
 def _digest(stream: IO[bytes], keep: bool) -> tuple[str, bytes | None]:
-    reckoned, pieces = hashlib.sha256(), []
+    computed, pieces = hashlib.sha256(), []
     while piece := stream.read(_PIECE):
-        reckoned.update(piece)
+        computed.update(piece)
         if keep:
             pieces.append(piece)
-    return reckoned.hexdigest(), b"".join(pieces) if keep else None
+    return computed.hexdigest(), b"".join(pieces) if keep else None
 
 
 def _lacking_images(index: ArchiveIndex, there: Iterable[str], small: Mapping[str, bytes]) -> Iterator[dict[str, str]]:

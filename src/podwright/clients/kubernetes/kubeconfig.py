@@ -22,7 +22,7 @@ from podwright.spec.problems import Refusal, refuse, short
 
 INSIDE = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a container of the cluster itself finds its own credentials."""
-AGAIN = "log in to the cluster again: that writes it anew"
+AGAIN = "log in to the cluster again: that writes it again"
 
 
 @dataclass(frozen=True)

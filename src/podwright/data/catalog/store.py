@@ -229,7 +229,8 @@ def _being_written(dataset: str) -> Refusal:
 
 def _damaged(dataset: str, error: Exception) -> Refusal:
     first = str(error).splitlines()[0]
-    return refuse(f"{dataset} cannot be read: {first}", hint=f"podwright data scan PATH --name {dataset} makes it anew")
+    hint = f"podwright data scan PATH --name {dataset} makes it again"
+    return refuse(f"{dataset} cannot be read: {first}", hint=hint)
 
 
 def _sync(path: Path) -> None:

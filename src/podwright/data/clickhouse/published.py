@@ -244,5 +244,5 @@ def open_published(server: ClickHouse, name: str) -> Iterator[PublishedDataset]:
 
 def _refusal(server: ClickHouse, dataset: str, error: ServerError) -> Refusal:
     if error.code == UNKNOWN_TABLE and dataset in error.message:
-        return refuse(f"{dataset} was published anew meanwhile, twice", hint="ask again", exit_code=1)
+        return refuse(f"{dataset} was published again meanwhile, twice", hint="ask again", exit_code=1)
     return server.refusal(error)

@@ -138,7 +138,7 @@ def load(store: Store, name: str) -> Selection:
         raise refuse(f"cannot be read: {error}", hint=f"podwright data forget {name}", file=str(folder)) from None
     if selection.digest != digest:
         message = "is not what was frozen: its digest is another"
-        raise refuse(message, hint=f"podwright data forget {name}, and select anew", file=str(folder))
+        raise refuse(message, hint=f"podwright data forget {name}, and select again", file=str(folder))
     return selection
 
 

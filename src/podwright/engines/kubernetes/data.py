@@ -21,8 +21,8 @@ MAX_MANIFEST_PIECES = 16
 CACHE_BYTES = 256 << 30
 """The least that the cache of a Kubernetes pod may grow to, where the pod file says nothing."""
 FORGETS = (
-    "data is brought anew for every run on Kubernetes, and goes with its nodes; `cache: {claim: NAME}` in the pod file "
-    "names a volume claim that keeps it"
+    "data is brought again for every run on Kubernetes, and goes with its nodes; `cache: {claim: NAME}` in the pod "
+    "file names a volume claim that keeps it"
 )
 
 
