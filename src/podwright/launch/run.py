@@ -259,7 +259,7 @@ class Run:
         for part in (*self.points(), self):
             if not only_here:
                 remains.update(dict.fromkeys(part.remove_elsewhere()))
-            self._session.home.remove(part.id)
+            remains.update(dict.fromkeys(self._session.home.remove(part.id)))
         return list(remains)
 
     def remove_elsewhere(self) -> list[str]:
