@@ -11,7 +11,7 @@ import typer
 
 from podwright import spec
 from podwright.cli.options import AsJson, complete_file
-from podwright.cli.terminal.output import print_json, say
+from podwright.cli.terminal.output import print_json, say, say_warnings
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ def check_command(
     good = [answer for answer in answers if isinstance(answer, dict)]
     refusals = [answer for answer in answers if isinstance(answer, Refusal)]
     if as_json and not refusals:
-        return print_json(good)
+        return print_json([{**answer, "warnings": [each.as_json() for each in answer["warnings"]]} for answer in good])
     if not as_json:
         for answer in good:
             print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
             for sentence in answer["notes"]:
                 say("note", sentence)
+            say_warnings(answer["warnings"])
     if refusals:
         raise Refusal(chain.from_iterable(refusal.problems for refusal in refusals))
     return None
@@ -47,7 +48,8 @@ def _check(path: Path) -> Any:
     except Refusal as refusal:
         return refusal
     kind = type(loaded).__name__.lower()
-    return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded))}
+    warnings = loaded.warnings() if isinstance(loaded, spec.Workload) else []
+    return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded)), "warnings": warnings}
 
 
 def _notes(loaded: Pod | Workload) -> Iterator[str]:
