@@ -166,7 +166,7 @@ class Bringup:
         first, nodes = split(self.site, hosts)
         # No hosts at all would be all of them to Ansible; and no node is touched before it is drained.
         progress = self._apply(plans, first) if first else ApplyProgress({})
-        if not progress.faults:
+        if not progress.is_stopped:
             drainer = self._parts.drainer(self.site, self._shell)
             roll = Roll(drainer, partial(self._apply, plans), partial(self._invalid, plans), self._on_progress)
             # A GPU or a link that is away is no reason to drain a node: `up` mends neither.
@@ -234,7 +234,8 @@ class Bringup:
             status = status_of(plans[host], answer, secrets, None)
             if status.reason is not None:
                 differing[host] = Fault(host, "validate", "look", status.reason)
-            for drift in status.drift[:1]:
+            # What a user has in the way is no reason to drain a node either: `up` leaves it alone.
+            for drift in [each for each in status.drift if not each.user][:1]:
                 differing[host] = Fault(host, "validate", drift.what, f"{drift.found}, not {drift.expected}")
         return differing
 
@@ -267,7 +268,7 @@ class Bringup:
         playbook.write_project(folder, ansible.project_files(self.pod, plans, secrets.revisions), vault.file)
 
     def _ended(self, hosts: Sequence[str], progress: ApplyProgress, only: str | None) -> UpResult:
-        is_known = only is None and not progress.faults
+        is_known = only is None and not progress.is_stopped
         if is_known:
             self._parts.pods.save(self.pod.name, known_text(self.pod).encode())
         return UpResult(hosts, progress, is_known)

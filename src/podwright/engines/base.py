@@ -109,6 +109,8 @@ class Request:
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
     staged: Mapping[str, StagedData] = field(default_factory=dict)
     """By the name of the input."""
+    verified: Mapping[str, Any] | None = None
+    """How the files of selections were compared with those that were chosen."""
     code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 

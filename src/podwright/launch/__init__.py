@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
     from podwright.launch.run_filter import ANY, RunChoice
     from podwright.launch.session import Session
-    from podwright.launch.starting import notifier, profiled, render, start
+    from podwright.launch.starting import notifier, profiled, render, start, start_verified
     from podwright.runs.states import STATES
 
 __all__ = [
@@ -68,6 +68,7 @@ __all__ = [
     "runs_at_work",
     "start",
     "start_again",
+    "start_verified",
     "until_it_ends",
     "wait_for_all",
 ]

@@ -83,6 +83,14 @@ class Goal(Strict):
         return goal_reached({"at_least": self.at_least, "at_most": self.at_most or 0.0}, value)
 
 
+class LocalOptions(Strict):
+    """What `local` alone needs."""
+
+    oversubscribe: Flag = Field(
+        default=False, description="whether a run may ask for more nodes or memory than this machine should carry"
+    )
+
+
 class SlurmOptions(Strict):
     """What Slurm alone needs."""
 
@@ -211,6 +219,7 @@ class Workload(Strict):
         description="one run for each combination of these values; on `local` side by side as far as `cpus`, `gpus` and"
         " `memory` fit, one after the other without `cpus`",
     )
+    local: LocalOptions = Field(default=LocalOptions(), description="what `local` alone needs")
     slurm: SlurmOptions = Field(default=SlurmOptions(), description="what Slurm alone needs")
     kubernetes: KubernetesOptions = Field(default=KubernetesOptions(), description="what Kubernetes alone needs")
 
