@@ -39,7 +39,8 @@ def shell_words(tree: Tree, folder: Path) -> Iterator[Finding]:
 def near_placeholders(tree: Tree, folder: Path) -> Iterator[Finding]:
     """Find braces that look like a placeholder and are none: they stay as they are."""
     for path, text in texts_of(tree):
-        for whole, name, rest in ((match[0], match[1], match[2] or "") for match in BRACES.finditer(text)):
+        for match in BRACES.finditer(text):
+            whole, name, rest = match[0], match[1], match[2] or ""
             meant = near(name, REPLACED)
             if meant and name not in REPLACED and bool(rest) == (meant != "checkpoint"):
                 message = f"`{short(whole)}` is not replaced"

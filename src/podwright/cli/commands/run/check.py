@@ -12,7 +12,7 @@ import typer
 from podwright import spec
 from podwright.cli.options import AsJson, complete_file
 from podwright.cli.terminal.output import print_json, say, say_warnings
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Problem, Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -29,13 +29,13 @@ def check_command(
     good = [answer for answer in answers if isinstance(answer, dict)]
     refusals = [answer for answer in answers if isinstance(answer, Refusal)]
     if as_json and not refusals:
-        return print_json([{**answer, "warnings": [each.as_json() for each in answer["warnings"]]} for answer in good])
+        return print_json(good)
     if not as_json:
         for answer in good:
             print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
             for sentence in answer["notes"]:
                 say("note", sentence)
-            say_warnings(answer["warnings"])
+            say_warnings(Problem(**row) for row in answer["warnings"])
     if refusals:
         raise Refusal(chain.from_iterable(refusal.problems for refusal in refusals))
     return None
@@ -48,7 +48,7 @@ def _check(path: Path) -> Any:
     except Refusal as refusal:
         return refusal
     kind = type(loaded).__name__.lower()
-    warnings = loaded.warnings() if isinstance(loaded, spec.Workload) else []
+    warnings = [each.as_json() for each in loaded.warnings()] if isinstance(loaded, spec.Workload) else []
     return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded)), "warnings": warnings}
 
 
