@@ -46,6 +46,9 @@ class Asked:
     after: str | None = None
     command_line: list[str] = field(default_factory=list)
     version: str = ""
+    user: str | None = None
+    team: str | None = None
+    """Who started it, and their team on its pod."""
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
 
@@ -106,6 +109,8 @@ class Record:
     time_to_train_s: float | None = None
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
+    user: str | None = None
+    team: str | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -215,6 +220,8 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         ended_at=ended,
         duration_s=duration_s,
         cost=_whole_cost(points),
+        user=asked.user,
+        team=asked.team,
         goal=asked.goal,
     )
 
