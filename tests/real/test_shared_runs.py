@@ -169,10 +169,8 @@ def test_without_lists_of_access_a_group_is_used_or_it_is_refused_in_words(offic
     plain.mkdir()
     subprocess.run(["mount", "-t", "ramfs", "ramfs", plain], check=True)
     try:
-        for group, why in (
-            ("nosuchgroup", "there is no group nosuchgroup"),
-            (bob.name, f"has others in it: {bob.name}"),
-        ):
+        refusals = {"nosuchgroup": "there is no group nosuchgroup", bob.name: f"has others in it: {bob.name}"}
+        for group, why in refusals.items():
             with pytest.raises(OSError, match=f"takes no list of access, and .*{why}"):
                 let_read(plain, [alice.name], group)
         let_read(plain, [alice.name], alice.name)
