@@ -61,7 +61,7 @@ def test_a_writer_that_is_killed_leaves_the_old_generation(tmp_path: Path, place
     again = scan(store, tree, "a2d2")
     assert (again.generation, again.changed) == (2, 1)
     assert count_labels(store, "a2d2").images == 12
-    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000003", "lock"]
+    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000001", "g000003", "lock"]
 
 
 # Where a policy's own process stops: before and behind each step that changes something.

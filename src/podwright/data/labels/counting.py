@@ -15,7 +15,7 @@ from threading import Lock
 
 from PIL import Image
 
-from podwright.data.labels.images import Counted, LabelClass, LabelFile
+from podwright.data.labels.images import OF_UNKNOWN_COLOURS, Counted, LabelClass, LabelFile
 from podwright.data.labels.pixels import ColourTable
 
 MAX_PIXELS = 1 << 26
@@ -40,6 +40,8 @@ def count_images(files: Sequence[LabelFile], classes: Sequence[LabelClass], thre
                 raise ValueError(_TOO_LARGE)
             with _one_large if pixels > _LARGE_PIXELS else nullcontext():
                 counts = table.count(image).tolist()
+        if counts[-1] and not any(counts[:-1]):
+            return Counted(file.id, None, counts[-1], OF_UNKNOWN_COLOURS)
         return Counted(file.id, counts[:-1], counts[-1])
 
     yield from _on_threads(count, files, threads)
