@@ -30,6 +30,9 @@ class Settings(Strict):
 
     history: HistorySettings = Field(default=HistorySettings(), description="how much of a dataset's history stays")
     webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
+    trust: list[Line] = Field(
+        default=[], description="targets, or pods, whose values of functions are unpickled, which can run any code"
+    )
 
 
 def read_settings(home: Path) -> Settings:

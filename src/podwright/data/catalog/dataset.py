@@ -159,13 +159,13 @@ class Dataset(Filtered):
         query = f"""
             WITH member AS (SELECT {key} AS key, {role} AS role, f.* FROM file f),
                  chosen AS (SELECT DISTINCT {key} AS key FROM {source_of(condition)})
-            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.sha256
+            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.sha256
             FROM member f JOIN chosen USING (key) JOIN directory d ON d.id = f.dir
             WHERE f.role IS NOT NULL ORDER BY f.key, f.id"""
         for row in self.connection.execute(query, list(condition.values)).fetchall():
-            key, role, group, number, folder_raw, name_raw, folder, name, size, sha256 = row
+            key, role, group, number, folder_raw, name_raw, folder, name, size, mtime_ns, sha256 = row
             raw = path_bytes(folder_raw, name_raw, folder, name)
-            yield SampleMember(key, role, group, number, folder + name, raw, size, sha256)
+            yield SampleMember(key, role, group, number, folder + name, raw, size, mtime_ns, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""

@@ -204,7 +204,8 @@ def _link(descriptor: int) -> str:
 
 def _locks(descriptors: Iterable[int]) -> Iterator[str]:
     """Yield what keeps a connection from all files but these and from the network, for good."""
-    paths = [path for descriptor in descriptors for path in (_link(descriptor), os.path.realpath(_link(descriptor)))]
+    links = [_link(descriptor) for descriptor in descriptors]
+    paths = [*links, *map(os.path.realpath, links)]
     # DuckDB looks for the log of a database beside it; none of these has one.
     allowed = ", ".join(f"'{literal(Path(path))}', '{literal(Path(path))}.wal'" for path in paths)
     yield "SET enable_progress_bar = false"
