@@ -211,12 +211,6 @@ class _Part:
         answer = self._connection.execute(query, [*_places(rows), *condition.values]).fetchnumpy()
         return bitmap_of(np.sort(answer["row"]).astype(np.uint32))
 
-    def count_as_in_0_2(self, text: str) -> int:
-        """Return how many files a filter chose before `not` and `!=` fitted files without a value; no index knows."""
-        condition = condition_of(parse_filter(text), self.vocabulary, NEGATED_AS_IN_0_2)
-        query = f"SELECT count(*) FROM {source_of(condition)}"
-        return int(self.connection.execute(query, list(condition.values)).fetchall()[0][0])
-
     def count(self, condition: Condition) -> int:
         rows = self._chosen(condition)
         return self.sums(condition)[0] if rows is None else len(rows)
