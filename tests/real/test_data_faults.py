@@ -117,14 +117,14 @@ def test_a_folder_that_may_not_be_read_is_named_and_the_rest_is_scanned() -> Non
     assert scanned.files == 6 + 9
 
 
-def test_a_label_that_may_not_be_read_is_broken_and_says_why() -> None:
+def test_a_label_that_may_not_be_read_is_not_broken_and_says_why() -> None:
     with as_nobody() as folder:
         tree = write_scenes(folder / "a2d2", scenes=2)
         next(tree.rglob("*_label_*.png")).chmod(0)
         scan(Store(folder / "home"), tree, "a2d2")
         statistics = count_labels(Store(folder / "home"), "a2d2")
-    assert (statistics.images, statistics.broken) == (5, 1)
-    assert statistics.broken_files[0]["why"] == "permission denied"
+    assert (statistics.images, statistics.broken, statistics.not_read) == (5, 0, 1)
+    assert statistics.not_read_files[0]["why"] == "permission denied"
 
 
 @pytest.mark.netns

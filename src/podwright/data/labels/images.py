@@ -36,3 +36,5 @@ class Counted:
     counts: Sequence[int] | None
     unknown: int = 0
     why: str = ""
+    is_read: bool = True
+    """Where it is not, nothing is known of what is in the file: it is read again the next time."""

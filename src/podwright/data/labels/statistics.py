@@ -48,6 +48,9 @@ class Statistics:
     unknown_images: int = 0
     """Labels wholly of colours that mean no class: neither good nor broken."""
     unknown_files: tuple[dict[str, str], ...] = ()
+    not_read: int = 0
+    """Labels that could not be read just now, of which nothing is known: the next time they are read again."""
+    not_read_files: tuple[dict[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data stats`."""

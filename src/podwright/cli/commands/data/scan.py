@@ -164,8 +164,8 @@ def data_stats_command(
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     catalog: AskThere = None,
     as_json: AsJson = False,
-) -> None:
-    """Count the labels that are not counted yet, and print what all of them hold; of --catalog what is there."""
+) -> int:
+    """Count the labels that are not counted yet, and print what all of them hold; exit 1 where one was not read."""
     from podwright.data import StatsRequest
 
     request = StatsRequest(dataset, per_image, on, nodes, sets, catalog)
@@ -174,14 +174,20 @@ def data_stats_command(
     for row in [*statistics.broken_files, *statistics.unknown_files]:
         word = "unknown" if row in statistics.unknown_files else "broken"
         output.say(word, f"{output.one_line(row['path'])}: {row['why']}")
+    for row in statistics.not_read_files:
+        output.say("not read", f"{output.one_line(row['path'])}: {row['why']}")
     if as_json:
-        return output.print_json(statistics.as_json())
-    return print("\n".join(_statistics(statistics)))
+        output.print_json(statistics.as_json())
+    else:
+        print("\n".join(_statistics(statistics)))
+    return int(bool(statistics.not_read))
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
     """Lay out the classes that are there, the largest first; the rest by name."""
     head = f"{figures.count(statistics.images, 'label')}, {statistics.broken} broken"
+    if statistics.not_read:
+        head += f", {statistics.not_read} not read"
     if statistics.unknown_images:
         head += f", {statistics.unknown_images} wholly of unknown colours"
     if statistics.unknown:
