@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.data.catalog.carry import Accept
+    from podwright.data.catalog.history import Keep
     from podwright.data.catalog.scan import Scanned
     from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.labels.statistics import Statistics
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
 
 __all__ = [
+    "Accept",
     "Advance",
     "Catalog",
     "CatalogLauncher",
@@ -32,6 +35,7 @@ __all__ = [
     "FileRole",
     "FindRequest",
     "Found",
+    "Keep",
     "Layout",
     "Policies",
     "Policy",

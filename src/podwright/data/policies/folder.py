@@ -20,6 +20,7 @@ from podwright.data.tree.paths import shown
 from podwright.files.journal import JournalFile, lines_of
 from podwright.files.whole import make_private, write_whole
 
+RULES = 2
 State = Literal["ready", "running", "paused", "review", "done", "failed", "undone"]
 
 
@@ -44,6 +45,10 @@ class Policy:
     state: State = "ready"
     last_at: float = 0.0
     matched: int = 0
+    rules: int = 1
+    """By which its filter was written: since 2 `not` and `!=` also fit files without a value."""
+    why: str = ""
+    """Why it was paused, where nobody did it."""
 
     def is_due(self, now: float) -> bool:
         """Say whether its time has come again."""

@@ -155,7 +155,7 @@ def _print(report: PolicyReport, as_json: bool) -> int:
         output.print_json(report.as_json())
     else:
         print("\n".join(_page(report)))
-    return int(report.policy.state == "failed")
+    return int(report.policy.state == "failed" or bool(report.policy.why))
 
 
 def _page(report: PolicyReport) -> Iterator[str]:
@@ -164,6 +164,9 @@ def _page(report: PolicyReport) -> Iterator[str]:
     yield from output.aligned(policy.state, f"{policy.name}: {rule}", sys.stdout)
     counts = f"{figures.count(policy.matched, 'file')} matched, {report.done} done, {len(report.failed)} failed"
     yield from output.aligned("files", counts, sys.stdout)
+    if policy.why:
+        yield from output.aligned("paused", policy.why, sys.stdout)
+        yield from output.aligned("next", f"podwright data policy resume {policy.name}", sys.stdout)
     for entry in report.failed[:_MAX_NAMED]:
         yield from output.aligned("failed", f"{output.one_line(entry.shown)}: {entry.why}", sys.stdout)
     if report.review:
