@@ -11,6 +11,8 @@ from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.data.catalog.scan import Scanned
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
     from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.labels.statistics import Statistics
     from podwright.data.launcher import CatalogLauncher, StartedRun
@@ -29,9 +31,11 @@ __all__ = [
     "CatalogListing",
     "Choice",
     "DatasetColumns",
+    "Exported",
     "FileRole",
     "FindRequest",
     "Found",
+    "Imported",
     "Layout",
     "Policies",
     "Policy",
