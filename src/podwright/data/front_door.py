@@ -296,7 +296,7 @@ class Catalog:
 
         return difference(self.selection(first), self.selection(second))
 
-    def stage(self, selection: str, to: Path, verify: bool = False, progress: Progress = unheard) -> Copied:
+    def stage(self, selection: str, to: Path, progress: Progress = unheard, verify: bool = False) -> Copied:
         """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet.
 
         With `verify` what is there already is read again and compared by its SHA-256.
@@ -306,7 +306,7 @@ class Catalog:
 
         name, _, split = selection.partition("/")
         chosen = self.selection(name)
-        return stage_to(chosen, check_split(chosen, split or None), to, verify, progress)
+        return stage_to(chosen, check_split(chosen, split or None), to, progress, verify)
 
     def export(self, selection: str, format_name: str, to: Path, progress: Progress = unheard) -> Exported:
         """Write a selection in a format of the field, into a folder that is not there yet."""
