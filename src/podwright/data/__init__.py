@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from podwright.data.catalog.carry import Accept
     from podwright.data.catalog.history import Keep
     from podwright.data.catalog.scan import Scanned
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
     from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.labels.statistics import Statistics
     from podwright.data.launcher import CatalogLauncher, StartedRun
@@ -32,9 +34,11 @@ __all__ = [
     "CatalogListing",
     "Choice",
     "DatasetColumns",
+    "Exported",
     "FileRole",
     "FindRequest",
     "Found",
+    "Imported",
     "Keep",
     "Layout",
     "Policies",

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from podwright.data.catalog.revert import Reverted
     from podwright.data.catalog.scan import Scanned
     from podwright.data.clickhouse.published import PublishedDataset
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
     from podwright.data.labels.runs import LabelRun
     from podwright.data.labels.statistics import Statistics
     from podwright.data.policies.policies import Policies
@@ -203,6 +205,12 @@ class Catalog:
         finally:
             watch.close()
 
+    def import_tree(self, root: Path, format_name: str, dataset: str, progress: Progress = unheard) -> Imported:
+        """Scan a folder of COCO, YOLO, Cityscapes or KITTI under a name, and count what its labels hold."""
+        from podwright.data.exchange.importing import import_tree
+
+        return import_tree(self._store, root, format_name, dataset, progress)
+
     def open(self, dataset: str, catalog: str | None = None) -> AbstractContextManager[Dataset | PublishedDataset]:
         """Open a dataset for reading: one generation of it, whatever is published meanwhile."""
         if catalog is None:
@@ -332,7 +340,7 @@ class Catalog:
 
         return difference(self.selection(first), self.selection(second))
 
-    def stage(self, selection: str, to: Path, verify: bool = False, progress: Progress = unheard) -> Copied:
+    def stage(self, selection: str, to: Path, progress: Progress = unheard, verify: bool = False) -> Copied:
         """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet.
 
         With `verify` what is there already is read again and compared by its SHA-256.
@@ -342,7 +350,13 @@ class Catalog:
 
         name, _, split = selection.partition("/")
         chosen = self.selection(name)
-        return stage_to(chosen, check_split(chosen, split or None), to, verify, progress)
+        return stage_to(chosen, check_split(chosen, split or None), to, progress, verify)
+
+    def export(self, selection: str, format_name: str, to: Path, progress: Progress = unheard) -> Exported:
+        """Write a selection in a format of the field, into a folder that is not there yet."""
+        from podwright.data.exchange.exporting import export
+
+        return export(self.selection(selection), format_name, to, progress)
 
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True
