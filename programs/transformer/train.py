@@ -90,7 +90,8 @@ class Tokens(Task):
         self.config, self.world, self.size = config, world, shape_of(config)
         self.benchmark = config.model
         self.target = config.target or TARGETS[config.model]
-        self.net = Transformer(self.size).to(world.device)
+        with world.device:  # the first weights of billions are made in no time there
+            self.net = Transformer(self.size)
         if config.weights == "bf16":
             self.net.to(torch.bfloat16)
         if config.fp8:
