@@ -56,7 +56,7 @@ class Background:
         """Whether one is being written."""
         return self._thread is not None and self._thread.is_alive()
 
-    def before_update(self) -> None:
+    def before_change(self) -> None:
         """Hold the GPU, not this process, until the state is copied: what follows changes it."""
         if self._copied is not None:
             torch.cuda.current_stream().wait_event(self._copied)
@@ -111,6 +111,7 @@ class Background:
             self._copied = self._stream.record_event()
         with torch.cuda.stream(self._stream):
             kept.copy_(tensor.detach(), non_blocking=True)
+        tensor.record_stream(self._stream)  # one that was put together for this is gone before it is copied
         return kept
 
     def figures(self) -> dict[str, float | int]:

@@ -193,16 +193,22 @@ class Loop:
         torch.manual_seed((self.settings.seed << 32) + self.step * self.world.size + self.world.rank)
         for group in task.optimizer.param_groups:
             group["lr"] = task.rate((self.step + 1) / self.steps) * group.get("scale", 1.0)
+        self._hold(changing="buffers")
         with self.precision.reduced():
             loss: Tensor = self.model(*batch)
         task.optimizer.zero_grad(set_to_none=True)
         self.precision.backward(loss)
-        if self._kept is not None:
-            self._kept.before_update()
+        self._hold(changing="weights")
         self.times.mark("communication" if self._joined else "compute")
         self.precision.update(task.optimizer, task.steepest)
         self.times.mark("compute")
         return loss.detach()
+
+    def _hold(self, changing: str) -> None:
+        """Hold the device until a checkpoint is copied: weights change at an update, buffers before it."""
+        has_buffers = next(self.task.net.buffers(), None) is not None
+        if self._kept is not None and has_buffers == (changing == "buffers"):
+            self._kept.before_change()
 
     def _keep(self) -> None:
         """Write a checkpoint where one is due, and stop where any rank was asked to."""
