@@ -70,8 +70,8 @@ __all__ = [
     "runs_at_work",
     "start",
     "start_again",
-    "start_with_code_of",
     "start_verified",
+    "start_with_code_of",
     "until_it_ends",
     "wait_for_all",
 ]
