@@ -60,19 +60,11 @@ _ByKey = dict[str, list[LogEntry]]
 
 def _counts(by_key: _ByKey) -> _Found:
     """Yield keys that are not there once: two runs in a file, a restart, two ranks that both log."""
-    for key, refuses in (
-        ("run_start", True),
-        ("run_stop", True),
-        ("init_stop", False),
-        ("submission_benchmark", False),
-    ):
+    for key in ("run_start", "run_stop", "init_stop", "submission_benchmark"):
         rows = by_key.get(key, [])
         if len(rows) > 1:
-            yield (
-                rows[1].line,
-                f"{key} is there {len(rows)} times: two runs, a restart, or two ranks in one log",
-                refuses,
-            )
+            rule = f"{key} is there {len(rows)} times: two runs, a restart, or two ranks in one log"
+            yield rows[1].line, rule, False
         if not rows:
             yield None, f"{key} is missing", False
     if not by_key.get("init_start"):
