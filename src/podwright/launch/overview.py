@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.launch.failures import last_stack
-from podwright.launch.prune import size_bytes
 from podwright.runs.events import RankStack
 
 if TYPE_CHECKING:
@@ -46,6 +45,6 @@ def overview_of(run: Run) -> RunOverview:
     """Ask what is known of a run now; a target that does not answer is no fault of it."""
     records = run.records_anyway()
     record, points = records
-    size = sum(size_bytes(part.folder.path) for part in run.parts())
+    size = sum(part.folder.size_bytes() for part in run.parts())
     reasons = run.explain(record) if record.state in ("failed", "lost") and not points else []
     return RunOverview(run.folder, records, size, [] if points else run.replacements(), reasons)

@@ -22,6 +22,9 @@ class Settings(Strict):
     """What is left out is not wanted."""
 
     webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
+    trust: list[Line] = Field(
+        default=[], description="targets, or pods, whose values of functions are unpickled, which can run any code"
+    )
 
 
 def read_settings(home: Path) -> Settings:

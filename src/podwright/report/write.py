@@ -19,6 +19,7 @@ def write_report(runs: Sequence[Run]) -> Path:
     """Write one report: of the run, or a comparison of several or of a parent's points."""
     folders: list[Path] = []
     for run in runs:
+        run.folder.refuse_stray()
         folders += [part.folder.path for part in run.parts()]
     if len(folders) == 1:
         return write_run_report(folders[0])

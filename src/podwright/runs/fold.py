@@ -140,6 +140,7 @@ class Fold:
             time_to_train_s=self._clock.took_s,
             results=self._last_values(),
             cost=self._cost,
+            verified=asked.verified,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             silent_since=silent.since if silent else None,

@@ -39,6 +39,8 @@ class Asked:
     """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
     inputs: dict[str, Any] | None = None
     """Of inputs that are selections: `selection`, `split` and `digest`, by the name of the input."""
+    verified: dict[str, Any] | None = None
+    """How their files were compared: `how` (true of all), `files`, and how many by `size`, `stat` and `sha256`."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None
@@ -106,6 +108,7 @@ class Record:
     time_to_train_s: float | None = None
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
+    verified: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -215,6 +218,7 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         ended_at=ended,
         duration_s=duration_s,
         cost=_whole_cost(points),
+        verified=asked.verified,
         goal=asked.goal,
     )
 

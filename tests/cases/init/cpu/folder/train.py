@@ -12,5 +12,7 @@ device = "cuda"
 for word in sys.argv[1:]:
     key, _, value = word.lstrip("-").partition("=")
     globals()[key] = value
+model = torch.nn.Linear(1, 1).to(device)
 if "RANK" in os.environ:
     init_process_group(backend=backend)
+    model = DDP(model)
