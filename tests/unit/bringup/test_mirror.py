@@ -21,7 +21,7 @@ import pytest
 
 from podwright.bringup.apply import authority, signing
 from podwright.bringup.mirror import archive, collect, wheels
-from podwright.bringup.mirror.server import ArchiveServer, Certificate
+from podwright.bringup.mirror.server import ArchiveServer, ServerCertificate
 from podwright.bringup.plan.hosts import plan
 from podwright.files.whole import add_to_tar
 from podwright.spec import Refusal, load_pod
@@ -157,7 +157,7 @@ def served(made: Path, keys: Mapping[str, str] | None = None) -> Iterator[str]:
     certificate = None
     if keys is not None:
         pair = authority.sign(keys, "archive", ["127.0.0.1"])
-        certificate = Certificate(pair["archive_certificate"], pair["archive_key"])
+        certificate = ServerCertificate(pair["archive_certificate"], pair["archive_key"])
     with ArchiveServer(made, "127.0.0.1", 0, certificate) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"

@@ -67,7 +67,7 @@ def serve(file: Path, address: str, port: int, on_progress: OnProgress, plain: b
 
     from podwright.bringup.apply import authority
     from podwright.bringup.mirror.archive import read_index
-    from podwright.bringup.mirror.server import ArchiveServer, Certificate
+    from podwright.bringup.mirror.server import ArchiveServer, ServerCertificate
     from podwright.bringup.progress import BringupProgress
     from podwright.spec.problems import refuse
 
@@ -84,7 +84,7 @@ def serve(file: Path, address: str, port: int, on_progress: OnProgress, plain: b
             hint = f"serve where `podwright pod up {pod}` runs, or write --plain: apt and pip still check what they get"
             raise refuse(f"this home has no authority of {pod}", hint=hint)
         signed = authority.sign(secrets, "archive", [address])
-        certificate = Certificate(signed["archive_certificate"], signed["archive_key"])
+        certificate = ServerCertificate(signed["archive_certificate"], signed["archive_key"])
     with ArchiveServer(file, address, port, certificate) as server:
         scheme = "http" if plain else "https"
         on_progress(BringupProgress("serving", f"{scheme}://{address}:{server.server_port}"))

@@ -24,7 +24,7 @@ _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
 
 @dataclass(frozen=True)
-class Certificate:
+class ServerCertificate:
     """Who a server is, by the pod's own authority."""
 
     certificate: str
@@ -45,7 +45,7 @@ class ArchiveServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, file: Path, address: str, port: int, certificate: Certificate | None = None) -> None:
+    def __init__(self, file: Path, address: str, port: int, certificate: ServerCertificate | None = None) -> None:
         self.file = file
         with tarfile.open(file, "r:") as archive:
             self.index: ArchiveIndex = read_index(archive, file.name).index
