@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podwright.data.catalog.carry import AS_LAST_TIME, Accept
+from podwright.data.catalog.carry import Accept
 from podwright.data.catalog.store import Store, open_store
 from podwright.data.extra import need_packages
 from podwright.data.launcher import CatalogLauncher
 from podwright.data.progress import Advance, Progress, unheard
+from podwright.data.requests import FindRequest, ScanRequest, ShowRequest, StatsRequest
 from podwright.data.results import (
     CatalogListing,
     DatasetColumns,
@@ -48,61 +49,6 @@ if TYPE_CHECKING:
     from podwright.data.selecting.copying import Copied
     from podwright.data.selecting.select import Choice, Difference
     from podwright.data.selecting.selections import Selection
-
-
-@dataclass(frozen=True)
-class ScanRequest:
-    """A tree, or what lies behind an address, that is scanned under a name."""
-
-    root: Path | str
-    dataset: str
-    layout: str | None = None
-    """None: recognised by the paths."""
-    checksums: bool = False
-    quick: bool = False
-    """Look only into folders that changed."""
-    catalog: str | None = None
-    """Publish it there too: a pod whose file names a catalog, or clickhouse://..."""
-    everything: bool = False
-    """Publish also what not everybody may read."""
-    accept: Accept = AS_LAST_TIME
-    """What is right although it would lose what is known: an emptied root, or another tree under the name."""
-
-
-@dataclass(frozen=True)
-class FindRequest:
-    """Which files of a dataset are asked for."""
-
-    dataset: str
-    where: str | None = None
-    limit: int | None = None
-    sizes: bool = True
-    """Add up the bytes of all files that fit, which takes longer than to count them."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class StatsRequest:
-    """Labels to be counted, here or as a run on nodes of a target, and a file for the counts of each image."""
-
-    dataset: str
-    per_image: Path | None = None
-    target: str | None = None
-    nodes: int = 1
-    sets: Sequence[str] = ()
-    """Changes of the run's workload, as in `podwright run --set`."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowRequest:
-    """A dataset, or a selection and what of it: one split, all files of its samples, the runs that were given it."""
-
-    name: str
-    split: str | None = None
-    all_files: bool = False
-    runs: bool = False
-    catalog: str | None = None
 
 
 class Catalog:
