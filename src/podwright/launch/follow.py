@@ -19,6 +19,7 @@ from podwright.launch.event_values import take_event_values
 from podwright.launch.gaps import note_gaps, note_left_out, sentence_of
 from podwright.launch.journal import note
 from podwright.launch.session import Session
+from podwright.launch.sharing import publish
 from podwright.launch.submission import resubmit, submitting
 from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
@@ -213,6 +214,7 @@ class _Look:
             records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
                 seal(folder, records[folder.id], values)
+            publish(self.home, folder, records[folder.id])
 
     def _with_cost(self, folder: RunFolder, record: Record) -> Record:
         """Return the record with what the run cost, which is noted for all who read the run from its events."""

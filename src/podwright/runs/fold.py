@@ -141,6 +141,8 @@ class Fold:
             results=self._last_values(),
             cost=self._cost,
             verified=asked.verified,
+            user=asked.user,
+            team=asked.team,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             silent_since=silent.since if silent else None,
