@@ -20,7 +20,7 @@ from podwright.bringup.apply.rolling import Drainer, Roll, drain_of, split
 from podwright.bringup.apply.validate import ValidationResult, measure
 from podwright.bringup.apply.vault import Secrets, rotated_for
 from podwright.bringup.plan.hosts import limited, plan
-from podwright.bringup.plan.netboot import NetbootPlaces, hyphens, machines
+from podwright.bringup.plan.netboot import NetbootPlaces, reinstall_line
 from podwright.bringup.plan.site import Site, site_of, with_access
 from podwright.bringup.progress import BringupProgress, Kind, OnProgress, ignore
 from podwright.spec.problems import refuse
@@ -204,9 +204,7 @@ class Bringup:
 
     def reinstall(self, hosts: Sequence[str]) -> None:
         """Have hosts go into their installer when they boot next: it writes over their disks."""
-        done = f"{NetbootPlaces().root}/done"
-        files = [f"{done}/{hyphens(mac)}.ipxe" for mac, host in machines(self.site).items() if host in hosts]
-        self._shell(self.site.roles["netboot"], f"rm -f -- {' '.join(files)}")
+        self._shell(self.site.roles["netboot"], reinstall_line(self.site, hosts))
 
     def validate(self, limit: str | None = None) -> ValidationResult:
         """Measure what hosts do, and compare it with what they should."""

@@ -97,6 +97,7 @@ def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
     if file.suffix == ".py" and file.is_file():
         raise refuse(f"{file} is a program, not a workload", f"`podwright init {file}` writes a workload that runs it")
     workload = spec.load_workload(file, sets)
+    output.say_warnings(workload.warnings())
     if profile:
         workload = launch.profiled(workload)
     crash.keep_out(workload.secrets)
