@@ -3,7 +3,7 @@
     python benchmarks/history.py [--results benchmarks/results]
 
 `run_all.py` appends to history.jsonl, a line for each ratio of each benchmark: seconds of different machines say
-nothing. Rounds with a load above 1 are left out and counted. The rule is that of `podwright bench gate`, a sample a round.
+nothing. Rounds with a load above 1 are left out and counted. The rule is that of the gate, a sample a round.
 """
 
 from __future__ import annotations
