@@ -211,9 +211,9 @@ def check_priced(pod: Pod) -> None:
         raise pod.refusal([("costs", "has no prices", hint)])
     if "currency" not in pod.costs.model_fields_set:
         raise pod.refusal([("costs.currency", "is missing", "write `currency: EUR`, or whatever the prices are in")])
-    mend = currency_hint(pod.costs.currency)
-    if mend is not None:
-        raise pod.refusal([("costs.currency", f"{short(pod.costs.currency)!r} is no currency", mend)])
+    meant = currency_hint(pod.costs.currency)
+    if meant is not None:
+        raise pod.refusal([("costs.currency", f"{short(pod.costs.currency)!r} is no currency", meant)])
 
 
 def costs_of_bill(pod: Pod, bill: Sequence[Item]) -> PodCosts:

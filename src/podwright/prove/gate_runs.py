@@ -16,7 +16,7 @@ from podwright.analysis.comparison import looks
 from podwright.launch import Session
 from podwright.prove.gate import BROKEN, GateRequest, GateVerdict, check_direction, judge_suite
 from podwright.prove.price import ProofPrice, RunCost, cost_of_record, priced
-from podwright.prove.suite_folder import CellKey, SuiteFolder
+from podwright.prove.suite_folder import CellKey, SuiteFolder, suite_folder
 from podwright.prove.suites import (
     Progress,
     SuitePlan,
@@ -83,8 +83,10 @@ def run_gate_until_proven(
     progress, say_price = say
     plan, request = plan_suite(path), replace(request, looks=LOOKS)
     check_direction(request)
+    spent = _Spent(session, suite_folder(session.home, plan.suite.name), time.monotonic())
+    if any(cell.runs for cell in spent.folder.cells()):
+        _check_money(spent.price(1), budget)
     folder = run_suite(session, plan, again=True, progress=progress).folder
-    spent = _Spent(session, folder, time.monotonic())
     repeats = plan.suite.repeats
     for count in looks(repeats, repeats * 2 ** (LOOKS - 1))[1:LOOKS]:
         verdict = judge_suite(session, folder, request)
@@ -92,9 +94,7 @@ def run_gate_until_proven(
         if verdict.verdict == BROKEN or not due:
             return verdict
         price = spent.price(sum(due.values()))
-        if budget.currency and (price.amount is None or price.currency != budget.currency):
-            why = f"prices are in {price.currency}" if price.currency else "these runs have no price"
-            raise refuse(why, hint="give the budget in runs or in time: `20runs`, `2h`", field="--budget")
+        _check_money(price, budget)
         say_price(price)
         with alone(folder):
             for key in in_turn(due, plan.suite.order):
@@ -104,6 +104,13 @@ def run_gate_until_proven(
                 spent.runs.append(run_id)
                 progress(TrialEnded(key.name, run_id, state))
     return judge_suite(session, folder, request)
+
+
+def _check_money(price: ProofPrice, budget: Budget) -> None:
+    """Refuse a budget of money where runs have no price, or one in another currency."""
+    if budget.currency and (price.amount is None or price.currency != budget.currency):
+        why = f"prices are in {price.currency}" if price.currency else "these runs have no price"
+        raise refuse(why, hint="give the budget in runs or in time: `20runs`, `2h`", field="--budget")
 
 
 def _due(plan: SuitePlan, folder: SuiteFolder, verdict: GateVerdict, count: int) -> dict[CellKey, int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     with launch.Session.open() as session:
-        shown = launch.overview_of(launch.find(session, run))
+        shown = launch.overview_of(launch.find_to_read(session, run))
     if as_json:
         return output.print_json(shown.as_json())
     record, points = shown.records
