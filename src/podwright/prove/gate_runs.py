@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from podwright.analysis.comparison import looks
+from podwright.analysis.comparison import MIN_DECIDED
 from podwright.launch import Session
 from podwright.prove.gate import BROKEN, GateRequest, GateVerdict, check_direction, judge_suite
 from podwright.prove.price import ProofPrice, RunCost, cost_of_record, priced
@@ -32,7 +32,7 @@ from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.quantity import duration_s
 
 LOOKS = 3
-"""How often a round is looked at: with its repeats, twice and four times as many."""
+"""How often a round is looked at: with its repeats, with twice and with four times as many."""
 _RUNS = re.compile(r"(\d+)\s*runs?", re.ASCII)
 _MONEY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Z]{3})", re.ASCII)
 
@@ -87,8 +87,8 @@ def run_gate_until_proven(
     if any(cell.runs for cell in spent.folder.cells()):
         _check_money(spent.price(1), budget)
     folder = run_suite(session, plan, again=True, progress=progress).folder
-    repeats = plan.suite.repeats
-    for count in looks(repeats, repeats * 2 ** (LOOKS - 1))[1:LOOKS]:
+    second = max(MIN_DECIDED + 1, 2 * plan.suite.repeats)
+    for count in (second, 2 * second):
         verdict = judge_suite(session, folder, request)
         due = _due(plan, folder, verdict, count)
         if verdict.verdict == BROKEN or not due:
