@@ -2,8 +2,9 @@
 
     python benchmarks/run_all.py [--pairs N] [--results DIR] [--no-run]
 
-Raw figures and summary.md go to benchmarks/results. Results of benchmarks/gpu_step.py that lie there are summed up
-too, with the machine and the date they come from. The exit code is 1 when a goal is missed.
+Raw figures and summary.md go to benchmarks/results, and the ratios to history.jsonl, by which history.py says what
+became worse. Results of benchmarks/gpu_step.py that lie there are summed up too, with the machine and the date they
+come from. The exit code is 1 when a goal is missed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import history
 from measure import HEADINGS, RESULTS, Row, cells, from_json, say, start, table
 
 HERE = Path(__file__).resolve().parent
@@ -87,6 +89,8 @@ def main() -> int:
     (options.results / "summary.md").write_text(summary(documents))
     rows = [row for document in documents for row in rows_of(document)]
     print("\n" + "\n".join(table(rows)))
+    history.append(options.results / history.NAME, documents)
+    print("\n" + "\n".join(history.page(history.read(options.results / history.NAME))))
     return 0 if fine and not any(row.verdict == "missed" for row in rows) else 1
 
 

@@ -12,11 +12,11 @@ from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-from podwright.analysis.comparison import looks
+from podwright.analysis.comparison import MIN_DECIDED
 from podwright.launch import Session
 from podwright.prove.gate import BROKEN, GateRequest, GateVerdict, check_direction, judge_suite
 from podwright.prove.price import ProofPrice, RunCost, cost_of_record, priced
-from podwright.prove.suite_folder import CellKey, SuiteFolder
+from podwright.prove.suite_folder import CellKey, SuiteFolder, suite_folder
 from podwright.prove.suites import (
     Progress,
     SuitePlan,
@@ -32,7 +32,7 @@ from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.quantity import duration_s
 
 LOOKS = 3
-"""How often a round is looked at: with its repeats, twice and four times as many."""
+"""How often a round is looked at: with its repeats, with twice and with four times as many."""
 _RUNS = re.compile(r"(\d+)\s*runs?", re.ASCII)
 _MONEY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Z]{3})", re.ASCII)
 
@@ -83,18 +83,18 @@ def run_gate_until_proven(
     progress, say_price = say
     plan, request = plan_suite(path), replace(request, looks=LOOKS)
     check_direction(request)
+    spent = _Spent(session, suite_folder(session.home, plan.suite.name), time.monotonic())
+    if any(cell.runs for cell in spent.folder.cells()):
+        _check_money(spent.price(1), budget)
     folder = run_suite(session, plan, again=True, progress=progress).folder
-    spent = _Spent(session, folder, time.monotonic())
-    repeats = plan.suite.repeats
-    for count in looks(repeats, repeats * 2 ** (LOOKS - 1))[1:LOOKS]:
+    second = max(MIN_DECIDED + 1, 2 * plan.suite.repeats)
+    for count in (second, 2 * second):
         verdict = judge_suite(session, folder, request)
         due = _due(plan, folder, verdict, count)
         if verdict.verdict == BROKEN or not due:
             return verdict
         price = spent.price(sum(due.values()))
-        if budget.currency and (price.amount is None or price.currency != budget.currency):
-            why = f"prices are in {price.currency}" if price.currency else "these runs have no price"
-            raise refuse(why, hint="give the budget in runs or in time: `20runs`, `2h`", field="--budget")
+        _check_money(price, budget)
         say_price(price)
         with alone(folder):
             for key in in_turn(due, plan.suite.order):
@@ -104,6 +104,13 @@ def run_gate_until_proven(
                 spent.runs.append(run_id)
                 progress(TrialEnded(key.name, run_id, state))
     return judge_suite(session, folder, request)
+
+
+def _check_money(price: ProofPrice, budget: Budget) -> None:
+    """Refuse a budget of money where runs have no price, or one in another currency."""
+    if budget.currency and (price.amount is None or price.currency != budget.currency):
+        why = f"prices are in {price.currency}" if price.currency else "these runs have no price"
+        raise refuse(why, hint="give the budget in runs or in time: `20runs`, `2h`", field="--budget")
 
 
 def _due(plan: SuitePlan, folder: SuiteFolder, verdict: GateVerdict, count: int) -> dict[CellKey, int]:

@@ -51,6 +51,28 @@ def test_the_summary(script: Callable[[str], ModuleType], golden: Callable[[Path
     golden(GOLDEN / "summary.md", script("run_all").summary(found))
 
 
+def test_a_regression_of_our_own_is_found(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+    """Made: a ratio that is 8 % more from the thirteenth round on; two rounds were measured beside other work."""
+    history, path = script("history"), tmp_path / "history.jsonl"
+    documents = []
+    for number in range(24):
+        made = document("overhead", date=f"2026-11-{number + 1:02}T04:26:58Z")
+        made["rows"][0]["estimate"]["value"] = (1.0 + 0.001 * (number % 5)) * (1.08 if number >= 14 else 1)
+        if number in (3, 7):
+            made["machine"]["load_at_start"] = [3.2, 2.0, 1.0]
+        documents.append(made)
+    history.append(path, documents[:14])
+    history.append(path, documents[:14])
+    rows = history.read(path)
+    assert len(rows) == 14, "what was added is not added again"
+    assert list(history.page(rows)) == ["history   1 ratios, 12 rounds at most; 2 left out for load above 1"]
+    history.append(path, documents)
+    [worse, count] = history.page(history.read(path))
+    assert worse.startswith("worse     overhead: overhead with / without: 1.08")
+    assert "since its round 13" in worse
+    assert count == "history   1 ratios, 22 rounds at most; 2 left out for load above 1"
+
+
 def test_the_pilot_is_known_by_its_command_line(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
     pilot_cpu = script("pilot_cpu")
     own, other = "idle-2345", "idle-9999"

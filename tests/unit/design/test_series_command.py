@@ -127,3 +127,30 @@ def test_all_problems_come_at_once(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_one_thing_is_predicted_at_a_time(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["predict", *arguments]) == 2
     assert "say what to predict" in capsys.readouterr().err
+
+
+def test_nothing_is_predicted_beyond_where_a_curve_turns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """148, 88, 64, 64, 88 seconds on 1 to 16: the truth on 64 was 274, and 59 was printed."""
+    rows = [f"{count},{seconds / 60}" for count, seconds in ((1, 148), (2, 88), (4, 64), (8, 64), (16, 88))]
+    path = tmp_path / "sizes.csv"
+    path.write_text("\n".join(["count,minutes", *rows, "3,", "64,"]) + "\n")
+    assert main(["predict", "--series", str(path), "--json"]) == 0
+    [series] = json.loads(capsys.readouterr().out)["series"]
+    assert series["no_prediction_beyond"] == 8
+    assert [row["count"] for row in series["forecasts"]] == [3]
+    assert [row["count"] for row in series["not_predicted"]] == [64]
+    assert main(["predict", "--series", str(path)]) == 0
+    assert "refused   64: no prediction beyond 8, where the curve turns" in capsys.readouterr().out
+
+
+def test_an_interval_is_no_narrower_than_its_own_curve_is_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The third size is twice what the others say: so may the next be."""
+    path = tmp_path / "sizes.csv"
+    path.write_text("count,minutes\n1,100\n2,52\n4,50\n8,14\n16,\n")
+    assert main(["predict", "--series", str(path), "--json"]) == 0
+    [series] = json.loads(capsys.readouterr().out)["series"]
+    assert series["error"] > 0.35
+    minutes = series["forecasts"][0]["minutes"]
+    assert minutes["high"] / minutes["expected"] > 1.35 * 1.2

@@ -250,3 +250,23 @@ def test_images_of_one_round_are_a_history_too(folder: SuiteFolder, capsys: pyte
     assert main(["bench", "gate", "night", "--json"]) == 1
     [finding] = json.loads(capsys.readouterr().out)["findings"]
     assert finding["since"] == IMAGES[2]
+
+
+def test_more_is_run_within_the_budget_and_money_without_prices_is_refused(
+    folder: SuiteFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "toy.yaml").write_text("name: toy\ncommand: 'true'\n")
+    suite = tmp_path / "suite.yaml"
+    suite.write_text("name: night\nworkloads: [toy.yaml]\nrepeats: 1\n")
+    prove = ["bench", "gate", str(suite), "--until", "proven", "--json", "--allow", "not-proven"]
+    assert main([*prove, "--budget", "2runs"]) == 0
+    assert len(folder.trials()) == 1, "a first round has nothing to be held against"
+    capsys.readouterr()
+    assert main([*prove, "--budget", "2runs"]) == 0
+    seen = capsys.readouterr()
+    assert len(folder.trials()) == 4, "the round, and two more"
+    assert "price     up to 4 more runs" in seen.err
+    assert main([*prove, "--budget", "50EUR"]) == 2
+    assert "these runs have no price" in capsys.readouterr().out
+    assert len(folder.trials()) == 4
+    assert main([*prove, "--budget", "soon"]) == 2

@@ -50,13 +50,17 @@ def test_the_result(
     assert main(["cost", "run", "train-aaaa", "--pod", pod, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     amounts = {item["name"]: item["amount"] for item in document["items"]}
-    machine, electricity = (TOTAL - POWER - COOLING) / GPU_HOURS, 0.4 * 1.3 * 0.22
+    rest, electricity = TOTAL - POWER - COOLING - STAFF, 0.4 * 1.3 * 0.22
+    machine, staff, idle = rest / GPU_HOURS, STAFF / GPU_HOURS, (POWER + COOLING) / GPU_HOURS * 0.3
     assert amounts["training"] == pytest.approx(machine)
+    assert amounts["staff"] == pytest.approx(staff, rel=1e-3)
+    assert amounts["idle electricity"] == pytest.approx(idle, rel=1e-3)
     assert amounts["electricity"] == pytest.approx(electricity)
     assert document["co2_kg"] == pytest.approx(0.4 * 1.3 * 0.35)
-    text = PAGE.read_text()
-    assert f"{TOTAL - POWER - COOLING:,.0f} EUR, which is\n{machine:.4f} EUR a GPU hour" in text
-    assert f"{electricity:.4f} EUR of electricity. Together {machine + electricity:.4f} EUR" in text
+    text = PAGE.read_text().replace("\n", " ")
+    assert f"{rest:,.0f} EUR, which is {machine:.4f} EUR a GPU hour; staff adds {staff:.4f}." in text
+    assert f"{electricity:.4f} EUR of electricity, and {idle:.4f} its share" in text
+    assert f"Together {machine + staff + electricity + idle:.4f} EUR" in text
 
 
 def test_renting(pod: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,11 @@ PRICES = (4.0, 4.0, 1.0, 0.3)
 KNOWN_ERROR, KNOWN_DOUBLING = 0.25, 0.15
 UNKNOWN_BATCH_ERROR, UNKNOWN_BATCH_DOUBLING = 0.35, 0.20
 
+# A size that takes so much longer than the one before, and than the law says, is where a curve turns.
+TURN = 0.2
+# Of fewer sizes none can be left out and the others still say how the time changes with the size.
+LEAST_HELD_OUT = 3
+
 
 @dataclass(frozen=True, slots=True)
 class AskedSize:
@@ -49,11 +54,35 @@ class Series:
 
     @property
     def error(self) -> float:
-        """Return the error to expect between its sizes: the published one, or its own in sample where that is more."""
+        """Return the error to expect between its sizes: the published one, or its own where that is more.
+
+        Its own is what the law is off by on sizes that were left out of its fit, and on those that were not.
+        """
         usual = KNOWN_ERROR
         if not self.batch_known:
             usual = UNKNOWN_BATCH_ERROR
-        return max(usual, *(abs(error) for error in self.in_sample_errors))
+        own = [*self.in_sample_errors, *(_left_out(self.points, place) for place in range(1, len(self.points) - 1))]
+        return max(usual, *map(abs, own))
+
+    @property
+    def turns_at(self) -> int | None:
+        """Return the largest size that the law can follow; None where it follows all.
+
+        More accelerators take longer beyond it, and no term of the law does: what comes next it cannot know.
+        """
+        law = self.law
+        for before, after in pairwise(self.points):
+            told = after.time_s / before.time_s
+            modelled = _time(law, after) / _time(law, before)
+            if told > 1 + TURN and told > modelled * (1 + TURN):
+                return before.count
+        return None
+
+    @property
+    def refused(self) -> list[AskedSize]:
+        """Return the sizes that nothing can be said about: beyond where the curve turns."""
+        last = self.turns_at
+        return [size for size in self.asked if last is not None and size.count > last]
 
     @property
     def law(self) -> TrainingLaw:
@@ -62,8 +91,9 @@ class Series:
 
     @property
     def forecasts(self) -> list[SizeForecast]:
-        """Return what the sizes that were asked for should take."""
-        return [forecast_size(self, size) for size in self.asked]
+        """Return what the sizes that were asked for should take, but for those that nothing can be said about."""
+        refused = self.refused
+        return [forecast_size(self, size) for size in self.asked if size not in refused]
 
     @property
     def in_sample_errors(self) -> list[float]:
@@ -73,10 +103,14 @@ class Series:
 
     @property
     def doubling_error(self) -> float:
-        """Return what each doubling beyond its sizes adds."""
-        if self.batch_known:
-            return KNOWN_DOUBLING
-        return UNKNOWN_BATCH_DOUBLING
+        """Return what each doubling beyond its sizes adds: as published, or as its own largest size, left out, says."""
+        usual = KNOWN_DOUBLING if self.batch_known else UNKNOWN_BATCH_DOUBLING
+        if len(self.points) < LEAST_HELD_OUT:
+            return usual
+        *_, before, largest = self.points
+        missed = 1 + abs(_left_out(self.points, len(self.points) - 1))
+        beyond = log2(largest.count / before.count)
+        return max(usual, missed ** (1 / beyond) - 1) if beyond > 0 else usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +139,17 @@ class SizeForecast:
     asked: AskedSize
     epochs: float
     time_s: Range
+
+
+def _time(law: TrainingLaw, point: ScalingPoint) -> float:
+    return law.time_s(point.count, point.batch, point.samples)
+
+
+def _left_out(points: Sequence[ScalingPoint], place: int) -> float:
+    """Return what a law fitted on all other sizes is off by on this one."""
+    left_out = points[place]
+    others = [point for number, point in enumerate(points) if number != place]
+    return _time(fit_training(others), left_out) / left_out.time_s - 1
 
 
 def fit_training(points: Sequence[ScalingPoint]) -> TrainingLaw:

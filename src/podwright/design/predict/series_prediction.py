@@ -94,7 +94,9 @@ def _series_json(measured: Series, held_out: Sequence[Error]) -> dict[str, Any]:
             if error.series == measured.name
         ],
         "error": measured.error,
+        "no_prediction_beyond": measured.turns_at,
         "forecasts": [_forecast_json(measured, forecast) for forecast in measured.forecasts],
+        "not_predicted": [{"count": size.count, "batch": size.batch} for size in measured.refused],
     }
 
 

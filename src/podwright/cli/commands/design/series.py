@@ -44,6 +44,12 @@ def _lines(prediction: SeriesPrediction) -> Iterator[str]:
     if any(measured.asked for measured in series):
         yield ""
         yield from _forecast_table(series)
+    for measured in series:
+        for size in measured.refused:
+            text = (
+                f"{_named(measured.name, size.count)}: no prediction beyond {measured.turns_at}, where the curve turns"
+            )
+            yield from output.aligned("refused", text, sys.stdout)
     yield ""
     yield from output.aligned("origin", prediction.origin, sys.stdout)
 
@@ -74,6 +80,8 @@ def _forecast_table(series: Sequence[Series]) -> list[str]:
     forecasts = []
     for measured in series:
         forecasts += [(measured, forecast) for forecast in measured.forecasts]
+    if not forecasts:
+        return []
     longest_s = max(forecast.time_s.expected for _, forecast in forecasts)
     rows = []
     for measured, forecast in forecasts:
