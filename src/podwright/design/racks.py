@@ -12,7 +12,8 @@ from itertools import chain
 from math import ceil
 from operator import itemgetter
 
-from podwright.design.floor import CABLE_MANAGER, Device, Floor, Rack, RackPlace, devices_of
+from podwright.design.floor import CABLE_MANAGER, FEEDS, Device, Floor, Rack, RackPlace, devices_of, feed_names
+from podwright.design.management import INFRA
 from podwright.design.requirements import Requirements
 from podwright.design.topology import slot_of
 from podwright.design.wiring import Switch
@@ -120,6 +121,7 @@ def _number(requirements: Requirements, slots: list[list[Device]], present: set[
     """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
+    pdus: dict[str, int] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
@@ -127,10 +129,14 @@ def _number(requirements: Requirements, slots: list[list[Device]], present: set[
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
+            # A power distribution unit is as high as its rack: its network port is at half of that.
+            middle = RackPlace(name, limits.rack_units // 2, row, column)
+            for feed, pdu in enumerate(feed_names(name)):
+                pdus[pdu], places[pdu] = FEEDS * index + feed, middle
     devices = [device for device in devices_of(racks) if device.kind != CABLE_MANAGER]
     power = {device.model for device in devices if device.power_w is None}
     weight = {device.model for device in devices if device.weight_kg is None}
-    return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)))
+    return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)), len(slots), pdus)
 
 
 def _stack(devices: Sequence[Device], rack: str, limits: _Limits, present: set[str]) -> list[tuple[int, Device]]:
@@ -216,7 +222,7 @@ def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
     if switch.fabric != "management":
         model = requirements.switch_of(switch.fabric)
     elif fabric is not None:
-        model = fabric.aggregation if switch.tier == "aggregation" else fabric.switch
+        model = fabric.switch if switch.tier == "leaf" else fabric.aggregation
     assert model is not None, "a switch is only designed where its model is known"
     return model
 
@@ -242,7 +248,7 @@ def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[
 
 def _is_infra(switch: Switch) -> bool:
     """Return whether it is a management switch that serves what is no node."""
-    return switch.fabric == "management" and switch.plane == 2
+    return switch.fabric == "management" and switch.plane == INFRA
 
 
 def _around(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
@@ -250,7 +256,7 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
     own = set(requirements.hosts)
     hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
     named = [_manager(name, model) for name, model in requirements.manager_models.items()]
-    above = [switch for switch in switches if switch.tier not in ("leaf", "aggregation")]
+    above = [switch for switch in switches if switch.tier != "leaf" and switch.fabric != "management"]
     return [*hosts, *named, *_blocks(requirements), *(_switch(requirements, switch) for switch in [*above, *central])]
 
 
