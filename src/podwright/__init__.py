@@ -43,6 +43,7 @@ __all__ = [
     "log",
     "map",
     "run",
+    "submit",
 ]
 
 _HOMES = {
@@ -116,27 +117,51 @@ def list_runs(
     return [launch.Run(session, record.id) for record in records]
 
 
-def call(function: Callable[..., Any], *args: Any, on: str = "local", all_ranks: bool = False, **workload: Any) -> Any:
-    """Call a function in a run, and return rank 0's value, or a list of all ranks'; raises CallFailed where it failed.
+def submit(function: Callable[..., Any], *args: Any, on: str = "local", **workload: Any) -> Run:
+    """Start a run whose ranks call a function, and return it: `run.value()` waits for what the function returns.
 
     `workload` has fields of a workload file, such as `nodes=2`; `gpus`, `cpus` and `memory` may stand by themselves.
-    Keywords of the function are given by functools.partial. Reading a value unpickles it: it trusts the run.
+    `values="json"` has the value travel as JSON, else it is pickled. Keywords of the function are given by
+    functools.partial.
     """
     from podwright.launch import calls
 
-    started = calls.start_call(_session(), function, args, on, workload)
-    return calls.values_of(started) if all_ranks else started.value()
+    return calls.start_call(_session(), function, args, on, workload)
+
+
+def call(
+    function: Callable[..., Any],
+    *args: Any,
+    on: str = "local",
+    all_ranks: bool = False,
+    trust: bool = False,
+    **workload: Any,
+) -> Any:
+    """Call a function in a run, and return rank 0's value, or a list of all ranks'; raises CallFailed where it failed.
+
+    The fields are those of `submit`. From a container or a cluster only plain types and arrays of numpy are read,
+    unless it is trusted: to unpickle any other value can run any code here.
+    """
+    from podwright.launch import calls
+
+    started = submit(function, *args, on=on, **workload)
+    return calls.values_of(started, trust) if all_ranks else started.value(trust=trust)
 
 
 def map(
-    function: Callable[..., Any], items: Iterable[Any], *args: Any, on: str = "local", **workload: Any
+    function: Callable[..., Any],
+    items: Iterable[Any],
+    *args: Any,
+    on: str = "local",
+    trust: bool = False,
+    **workload: Any,
 ) -> Iterator[Any]:
-    """Call a function with each item, as one array of runs, and yield the values as they come."""
+    """Call a function with each item, as one array of runs, and yield the values as they come, as `call` reads them."""
     from podwright.launch import calls
 
     session = _session()
     started = calls.start_call(session, function, args, on, workload, list(items))
-    return (value for _, value in calls.values_as_they_come(session, started))
+    return (value for _, value in calls.values_as_they_come(session, started, trust=trust))
 
 
 def catalog(session: Session | None = None) -> Catalog:

@@ -12,6 +12,7 @@ import pytest
 
 from podwright.launch import Run, calls
 from podwright.launch.call_values import CallFailed
+from podwright.spec.problems import Refusal
 from tests.contract.sites import SlurmSite, until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
@@ -65,7 +66,21 @@ def test_an_error_comes_back_with_its_traceback_there(slurm: SlurmSite) -> None:
     with pytest.raises(CallFailed) as failed:
         run.value()
     assert failed.value.remote.endswith("KeyError: 'gone'\n")
+    assert failed.value.__cause__ is None, "an error is not unpickled without trust"
+    with pytest.raises(CallFailed) as failed:
+        run.value(trust=True)
     assert isinstance(failed.value.__cause__, KeyError)
+
+
+def some_path() -> Path:
+    return Path("/there")
+
+
+def test_a_value_that_may_run_code_is_refused_by_its_type_until_it_is_trusted(slurm: SlurmSite) -> None:
+    run = start(slurm, some_path)
+    with pytest.raises(Refusal, match=r"left a value that is not read without trust: it holds pathlib\.PosixPath"):
+        run.value()
+    assert run.value(trust=True) == Path("/there")
 
 
 def test_a_value_outlives_a_client_that_was_killed(slurm: SlurmSite, tmp_path: Path) -> None:

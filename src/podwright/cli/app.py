@@ -127,7 +127,8 @@ def run_app(args: list[str]) -> int:
     command = _whole()
     # Not the library's own `main`, which has ends of its own for Ctrl-C and for a reader that went away.
     try:
-        with command.make_context("podwright", args) as context:
+        # The library takes the words out of the list that it is given, and who explains an error reads them again.
+        with command.make_context("podwright", list(args)) as context:
             code = command.invoke(context)
     except typer.Exit as end:
         code = end.exit_code

@@ -27,8 +27,9 @@ MORE = {
         "Prints efficiency with its interval, the fitted law, and what was predicted from\nthe smallest size."
     ),
     "bench gate": (
-        "Each cell is held against its history: the latest rounds of the suite. One that\nwas slow and is good"
-        " again is still named while its round is among them."
+        "Each cell's newest round is held against all rounds since the last change that\nsomebody accepted. clean:"
+        " shown to be no worse than them by more than the margin;\nslower: shown to be worse; broken: runs failed, are"
+        " missing or missed their goal;\nnot proven: too few runs to tell. Only clean ends with 0."
     ),
     "bench system": "As JSON. What the pod's file does not say is left empty, for you to fill in.",
     "bench score": (
@@ -89,7 +90,7 @@ MORE = {
     "mirror verify": "Exit code 1 when anything is bad.",
     "mirror serve": (
         "Packages as apt reads them, images as every registry's client does. It serves nothing but what it has"
-        " checked first."
+        " checked first, by TLS of the pod's own authority."
     ),
     "waste": "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
     "lab": (
@@ -108,7 +109,10 @@ MORE = {
     "data scan": (
         "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
         " Exit code 1: some folders could not be read; they are named."
+        " Exit\ncode 3: nothing of last time is there, as where a disk is not mounted."
     ),
+    "data move": "No file is moved. Names and sizes of a sample are compared first.",
+    "data revert": "It is published as a new generation, so the others stay in the history.",
     "data watch": (
         "Every folder is watched by inotify. Where events were lost, all of it is scanned again.\nIt ends when it"
         " is interrupted."

@@ -12,11 +12,12 @@ import traceback
 import typer
 
 from podwright.cli import crash
-from podwright.cli.table import COMMANDS
+from podwright.cli.table import COMMANDS, EVERY, Command
 from podwright.cli.terminal.output import plain
 from podwright.spec.problems import Refusal, refuse
 
 FAULT = 70
+PROGRAM = "podwright"
 
 # What a user can mend although it is neither in a file of ours nor on the command line.
 _MENDABLE = {
@@ -62,7 +63,7 @@ def as_refusal(error: Exception, args: list[str]) -> Refusal | None:
     if isinstance(error, Refusal):
         return error
     if isinstance(error, typer.TyperException):
-        return _misused(error, _called(args))
+        return _misused(error, args)
     if isinstance(error, OSError) and error.errno in _MENDABLE:
         message, hint = _MENDABLE[error.errno]
         return refuse(message, hint, file=str(error.filename or ""))
@@ -73,9 +74,9 @@ def _called(args: list[str]) -> str:
     """Return the command that was called, as far as it is one."""
     row = COMMANDS.get(args[0])
     if row is None:
-        return "podwright"
+        return PROGRAM
     word = args[1] if len(args) > 1 else ""
-    return f"podwright {row.commands.get(word, row).name}"
+    return f"{PROGRAM} {row.commands.get(word, row).name}"
 
 
 def _fault(error: Exception, args: list[str]) -> int:
@@ -88,11 +89,12 @@ def _fault(error: Exception, args: list[str]) -> int:
     return FAULT
 
 
-def _misused(error: typer.TyperException, command: str) -> Refusal:
+def _misused(error: typer.TyperException, args: list[str]) -> Refusal:
     """Say in our words what the library found wrong with the command line.
 
     Its kinds of error are told apart by what they carry: the classes themselves are not public.
     """
+    command = _called(args)
     hint = _see_help(command)
     param, option = getattr(error, "param", None), getattr(error, "option_name", None)
     if param is not None:
@@ -100,7 +102,7 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
             return refuse("is missing", hint, field=_param_name(param))
         return refuse(_lower(error.message), hint, field=_param_name(param))
     if option is not None:
-        return _misused_option(option, error, command)
+        return _misused_option(option, error, args)
     if "No such command" in error.message:
         return _no_such_command(error, command)
     extra = error.message.partition("extra argument(s) (")[2].rstrip(")")
@@ -109,10 +111,14 @@ def _misused(error: typer.TyperException, command: str) -> Refusal:
     return refuse(_lower(error.message), hint)
 
 
-def _misused_option(option: str, error: typer.TyperException, command: str) -> Refusal:
+def _misused_option(option: str, error: typer.TyperException, args: list[str]) -> Refusal:
     from podwright.spec.nearest import did_you_mean
 
+    command = _called(args)
     if type(error).__name__ == "NoSuchOption":
+        later = [word for word in args if word in _commands_of(command)]
+        if later:
+            return refuse("stands before the command", f"put it behind: `{command} {later[-1]} {option}`", field=option)
         # The library sorts its suggestions by name; the closest one is what was meant.
         hint = did_you_mean(option, getattr(error, "possibilities", None) or (), _see_help(command))
         return refuse("unknown option", hint, field=option)
@@ -124,15 +130,19 @@ def _misused_option(option: str, error: typer.TyperException, command: str) -> R
 def _no_such_command(error: typer.TyperException, command: str) -> Refusal:
     from podwright.spec.nearest import did_you_mean
 
-    known = COMMANDS
-    _, *before = command.split()
-    if before:
-        known = COMMANDS[before[0]].commands
+    known = _commands_of(command)
     # The library quotes what it does not know: No such command 'rn'.
     quoted = re.search("'([^']*)", error.message)
     name = quoted[1] if quoted else error.message
     hint = did_you_mean(name, known, f"the commands are {', '.join(known)}", shown=f"{command} {{}}".format)
     return refuse("unknown command", hint, field=name)
+
+
+def _commands_of(command: str) -> dict[str, Command]:
+    """Return the commands that may follow: those of the program, or those that a command has of its own."""
+    if command == PROGRAM:
+        return COMMANDS
+    return EVERY[command.removeprefix(f"{PROGRAM} ")].commands
 
 
 def _see_help(command: str) -> str:

@@ -73,7 +73,8 @@ _ROWS = {
         ).with_commands(
             ("run", "Run a suite, or what of it is still to be done", "examples/suite.yaml"),
             ("scale", "Measure how a workload scales with its nodes", "workload.yaml --sizes 1,2,4 --on adas"),
-            ("gate", "Say what became slower, and since which image", "examples/suite.yaml"),
+            ("gate", "Say whether nothing became slower, or what did and since when", "examples/suite.yaml"),
+            ("accept", "Accept a change that the gate found as the new level", "night digits --reason 'larger model'"),
             ("system", "Print the description of a pod that MLPerf asks for", "pod.yaml --submitter ours"),
             ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt"),
             ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1"),
@@ -172,6 +173,12 @@ _ROWS = {
         )
         .with_commands(
             ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2"),
+            ("move", "Say that a dataset lies elsewhere now", "a2d2 /data/a2d2 /fast/a2d2"),
+        )
+        .with_commands(
+            ("history", "List the generations that can be gone back to", "a2d2"),
+            ("revert", "Go back to a generation", "a2d2 7"),
+            module="data.history",
         )
         .with_commands(
             ("watch", "Scan what changes, as it changes", "a2d2 --settle 5s"),
@@ -202,6 +209,11 @@ _ROWS = {
         .with_commands(
             ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street"),
             module="data.stage",
+        )
+        .with_commands(
+            ("export", "Write a selection in a format of the field", "street --format coco --to /scratch/street"),
+            ("import", "Scan a dataset of another format", "/data/kitti --format kitti --name kitti"),
+            module="data.exchange",
         )
         .with_commands(
             ("forget", "Forget a dataset or a selection", "street"),

@@ -26,7 +26,7 @@ def whole_file(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Give a file to write to, which takes its place when all was written: see `write_whole`."""
     part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.part")
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode), "wb") as file:
             os.fchmod(file.fileno(), mode)
             yield file
             file.flush()

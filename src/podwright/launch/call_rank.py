@@ -33,15 +33,17 @@ def read(path: str) -> dict[str, Any]:
 
 
 def outcome(asked: dict[str, Any], item: str | None) -> tuple[str, bytes]:
-    """Return `value` or `error`, and the pickled value or the traceback."""
+    """Return `value` or `error`, and the value, pickled or as JSON, or the traceback as JSON."""
     import cloudpickle
 
     try:
         function, args = pickle.loads(asked["function"]), pickle.loads(asked["args"])
         if item is not None:
             args = (pickle.loads(asked["items"][int(item)]), *args)
-        return "value", cloudpickle.dumps(function(*args))
+        value = function(*args)
+        return "value", as_json(value) if asked.get("values") == "json" else cloudpickle.dumps(value)
     except Exception as error:
+        import base64
         import traceback
 
         text = traceback.format_exc()
@@ -49,7 +51,14 @@ def outcome(asked: dict[str, Any], item: str | None) -> tuple[str, bytes]:
             pickled = cloudpickle.dumps(error)
         except Exception:
             pickled = b""
-        return "error", pickle.dumps({"text": text, "error": pickled})
+        return "error", as_json({"text": text, "error": base64.b64encode(pickled).decode()})
+
+
+def as_json(value: Any) -> bytes:
+    """Return a value as JSON; TypeError says what cannot be."""
+    import json
+
+    return json.dumps(value).encode()
 
 
 def main(path: str, item: str | None = None) -> int:
@@ -66,7 +75,9 @@ def main(path: str, item: str | None = None) -> int:
             os.unlink(os.path.join(folder, f"{rank}.{other}"))
     os.rename(part, os.path.join(folder, f"{rank}.{kind}"))
     if kind == "error":
-        sys.stderr.write(pickle.loads(data)["text"])
+        import json
+
+        sys.stderr.write(json.loads(data)["text"])
         return 1
     return 0
 

@@ -16,6 +16,7 @@ from podwright.launch.call_values import bring_values, early_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.launch.submission import Submission, prepare, start
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from podwright.spec import Workload
 
 IN_CODE = ".podwright-call"
+VALUES = ("pickle", "json")
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
 LONGEST_PAUSE_S = 1.0
@@ -40,9 +42,16 @@ def start_call(
     given: Mapping[str, Any],
     items: Sequence[Any] | None = None,
 ) -> Run:
-    """Start a run whose ranks call a function; with items one run for each, as one array."""
-    workload = _workload(function, on, given, items)
-    code, run_id = _code(session.home, workload, function, args, items), session.home.new_id(workload.name)
+    """Start a run whose ranks call a function; with items one run for each, as one array.
+
+    `given` are the fields of a workload, and `values`: how what is returned travels, `pickle` or `json`.
+    """
+    values = given.get("values", VALUES[0])
+    if values not in VALUES:
+        raise refuse(f'"{values}" is no form of values', one_of(str(values), "`values`", VALUES), field="values")
+    workload = _workload(function, on, {name: field for name, field in given.items() if name != "values"}, items)
+    call = _call(function, args, items, values)
+    code, run_id = _code(session.home, workload, call), session.home.new_id(workload.name)
     with prepare(session, Submission(workload, on, run_id, code=code)) as prepared:
         return Run(session, start(session, prepared))
 
@@ -72,20 +81,27 @@ def _name(function: Callable[..., Any]) -> str:
     return kept[:40].rstrip("-") or "call"
 
 
-def _code(
-    home: Home, workload: Workload, function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None
-) -> Snapshot:
+def _call(
+    function: Callable[..., Any], args: tuple[Any, ...], items: Sequence[Any] | None, values: str
+) -> dict[str, Any]:
+    """Return what `call_rank` reads."""
+    import cloudpickle
+
+    return {
+        "python": sys.version_info[:2],
+        "function": _pickled(function),
+        "args": cloudpickle.dumps(args),
+        "items": [cloudpickle.dumps(item) for item in items or ()],
+        "values": values,
+    }
+
+
+def _code(home: Home, workload: Workload, call: Mapping[str, Any]) -> Snapshot:
     """Pack the call, and what it needs to be unpickled, beside the code that was asked for, if any."""
     import cloudpickle
 
     from podwright.launch import call_rank
 
-    call = {
-        "python": sys.version_info[:2],
-        "function": _pickled(function),
-        "args": cloudpickle.dumps(args),
-        "items": [cloudpickle.dumps(item) for item in items or ()],
-    }
     library = Path(cloudpickle.__file__).parent
     files = {"call.py": Path(call_rank.__file__).read_bytes(), "call.pkl": pickle.dumps(call)}
     for path in library.glob("*.py"):
@@ -121,12 +137,14 @@ def _is_installed(module: ModuleType) -> bool:
     return Path(file).is_relative_to(Path(sys.base_prefix, "lib")) or "site-packages" in Path(file).parts
 
 
-def values_of(run: Run) -> list[Any]:
+def values_of(run: Run, trust: bool = False) -> list[Any]:
     """Return the values of all ranks, in their order."""
-    return [run.value(rank) for rank in range(run.wait().world_size)]
+    return [run.value(rank, trust) for rank in range(run.wait().world_size)]
 
 
-def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Iterator[tuple[int, Any]]:
+def values_as_they_come(
+    session: Session, run: Run, pause_s: float = 0.2, trust: bool = False
+) -> Iterator[tuple[int, Any]]:
     """Yield the number of each item and its value, as they come.
 
     A value is taken when it is there, even while its run closes its record. That a run failed is seen by a look at all
@@ -149,9 +167,9 @@ def values_as_they_come(session: Session, run: Run, pause_s: float = 0.2) -> Ite
             point = waiting.pop(run_id)
             number = int((point.folder.asked.matrix or {})["item"])
             if run_id in early or run_id in here:
-                yield number, point.value_here(over.get(run_id))
+                yield number, point.value_here(over.get(run_id), trust=trust)
             else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
-                yield number, point.value()
+                yield number, point.value(trust=trust)
         if over or early:
             turn.came(time.monotonic())
         if waiting:

@@ -25,7 +25,7 @@ UNREACHABLE = 3
 def look_anyway(session: Session, run_id: str) -> Record:
     """Return what can be said of the run now."""
     record = session.home.read_anyway(run_id)
-    if record.state != "lost" or is_gone(session, record):
+    if record.state != "lost" or session.home.folder(run_id).strayed_to is not None or is_gone(session, record):
         return record
     return replace(record, state="running", ended_at=None)
 
@@ -87,6 +87,8 @@ def engine_anyway(session: Session, record: Record) -> tuple[Engine, RunFolder]:
 def remove_anyway(session: Session, run_id: str) -> list[str]:
     """Remove what such a run left on its target, as far as that is known; return what may be left there."""
     record = session.home.read_anyway(run_id)
+    if session.home.folder(run_id).strayed_to is not None:
+        return []  # what it was is not known, and what lies there may say anything
     if record.target == NO_TARGET:
         return ["nobody knows any more where it ran: what it left on a cluster may still be there"]
     engine, folder = engine_anyway(session, record)

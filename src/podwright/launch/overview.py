@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from podwright.analysis.failure_groups import FAILED, FailureGroup, group_failures
 from podwright.launch.failures import last_stack
-from podwright.launch.prune import size_bytes
-from podwright.runs.events import RankStack
+from podwright.runs.events import RankFailed, RankStack
 
 if TYPE_CHECKING:
     from podwright.launch.records import RunRecords
@@ -26,6 +26,8 @@ class RunOverview:
     replaced: list[Replacement]
     reasons: list[str]
     """Why it failed, if it did."""
+    failures: list[FailureGroup]
+    """Of a parent: what its points failed of."""
 
     @property
     def stack(self) -> list[str]:
@@ -34,8 +36,10 @@ class RunOverview:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` has it."""
+        failures = {"failures": [group.as_json() for group in self.failures]} if self.records.points else {}
         return {
             **self.records.as_json(),
+            **failures,
             "bytes": self.size_bytes,
             "replaced": [row.as_json() for row in self.replaced],
             "versions": [{"node": node, **row} for node, row in self.folder.versions().items()],
@@ -46,6 +50,9 @@ def overview_of(run: Run) -> RunOverview:
     """Ask what is known of a run now; a target that does not answer is no fault of it."""
     records = run.records_anyway()
     record, points = records
-    size = sum(size_bytes(part.folder.path) for part in run.parts())
+    size = sum(part.folder.size_bytes() for part in run.parts())
     reasons = run.explain(record) if record.state in ("failed", "lost") and not points else []
-    return RunOverview(run.folder, records, size, [] if points else run.replacements(), reasons)
+    parts = {part.id: part.folder for part in run.parts()}
+    failed = [point for point in points if point.state in FAILED and point.id in parts]
+    groups = group_failures((point, parts[point.id].events_of(RankFailed)) for point in failed)
+    return RunOverview(run.folder, records, size, [] if points else run.replacements(), reasons, groups)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from podwright.engines.base import Engine
 from podwright.engines.site import SiteLost
+from podwright.files.sizes import bytes_below
 from podwright.launch.damaged import UNREACHABLE
 from podwright.launch.finding import recent
 from podwright.launch.follow import by_engine
@@ -99,7 +97,7 @@ def prunable_runs(session: Session, records: Sequence[Record]) -> Prunable:
     prunable = Prunable()
     for record in records:
         for part in Run(session, record.id).parts():
-            prunable.add(record.id, size_bytes(part.folder.path))
+            prunable.add(record.id, part.folder.size_bytes())
     return prunable
 
 
@@ -113,8 +111,8 @@ def prunable_checkpoints(session: Session, records: Sequence[Record]) -> Prunabl
             runs_of[part.id] = record.id
             folders.append(part.folder)
             path = part.folder.path / CHECKPOINTS
-            if path.is_dir():
-                prunable.add(record.id, size_bytes(path))
+            if path.is_dir() and part.folder.strayed_to is None:
+                prunable.add(record.id, bytes_below(path))
     for folder in folders:
         try:
             session.engine_of(folder)
@@ -140,7 +138,8 @@ def prune_runs(session: Session, prunable: Prunable) -> Pruned:
             if prunable.checkpoints:
                 _remove_checkpoints(session, run)
             else:
-                left += [Left(run_id, f"is removed here, but {remains}", True) for remains in run.remove()]
+                is_away = run.folder.strayed_to is None
+                left += [Left(run_id, f"is removed here, but {remains}", is_away) for remains in run.remove()]
             removed.append(run_id)
         except Refusal as refusal:
             left.append(_left(run_id, refusal))
@@ -157,6 +156,7 @@ def _remove_checkpoints(session: Session, run: Run) -> None:
     for engine, folders in by_engine(session, [part.folder for part in parts]):
         _clear(session, engine, folders, remove=True)
     for part in parts:
+        part.folder.refuse_stray()
         path = part.folder.path / CHECKPOINTS
         if path.is_symlink():
             path.unlink()
@@ -167,17 +167,3 @@ def _remove_checkpoints(session: Session, run: Run) -> None:
 def _clear(session: Session, engine: Engine, folders: Sequence[RunFolder], remove: bool) -> dict[str, int]:
     with session.using(engine):
         return engine.clear(folders, CHECKPOINTS, remove)
-
-
-def size_bytes(path: Path) -> int:
-    """Return the bytes of all files below a folder; what other runs share with it counts for none of them."""
-    total = 0
-    for folder, _, names in os.walk(path.resolve()):
-        for name in names:
-            try:
-                status = os.lstat(os.path.join(folder, name))  # noqa: PTH118 - a run may have very many files
-            except OSError:
-                continue
-            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
-                total += status.st_size
-    return total

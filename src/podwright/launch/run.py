@@ -20,6 +20,7 @@ from podwright.launch.origin import left_behind
 from podwright.launch.pull import CLOSE_S, pull
 from podwright.launch.records import RunRecords
 from podwright.launch.session import Session
+from podwright.launch.sharing import withdraw
 from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import LeftOut, ignore
@@ -212,23 +213,23 @@ class Run:
         self.record()
         return ToldSeries(self.folder.series())
 
-    def value(self, rank: int = 0) -> Any:
-        """Wait for the end of a `podwright.call`, and return what the function returned; CallFailed where it failed."""
+    def value(self, rank: int = 0, trust: bool = False) -> Any:
+        """Wait for the end, and return what the function returned; of others' machines plain types without `trust`."""
         from podwright.launch.call_values import bring_values
 
         record = self.wait()
         bring_values(self._session, [self.folder])
-        return self.value_here(record, rank)
+        return self.value_here(record, rank, trust)
 
-    def value_here(self, record: Record | None = None, rank: int = 0) -> Any:
+    def value_here(self, record: Record | None = None, rank: int = 0, trust: bool = False) -> Any:
         """Return what the function returned, of a run whose values were brought here; its record where it is over."""
-        from podwright.launch.call_values import read_value
+        from podwright.launch.call_values import read_value, source_of
 
         def why() -> str:
             known = record or self.last_known()
             return "\n".join(self.explain(known)) or f"it {known.state}, and rank {rank} left no value"
 
-        return read_value(self.id, self.folder.path, rank, why)
+        return read_value(source_of(self._session.home.path, self.folder, trust), rank, why)
 
     def result(self) -> dict[str, float]:
         """Wait for the end, and return what the program reported last, by name."""
@@ -259,7 +260,8 @@ class Run:
         for part in (*self.points(), self):
             if not only_here:
                 remains.update(dict.fromkeys(part.remove_elsewhere()))
-            self._session.home.remove(part.id)
+            withdraw(self._session.home, part.folder)
+            remains.update(dict.fromkeys(self._session.home.remove(part.id)))
         return list(remains)
 
     def remove_elsewhere(self) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
-from typing import Iterable, Set
+import json
+from itertools import product
+from typing import Dict, Iterable, Set
 
 MIN_SECRET = 4
 """Characters: a shorter one would be found in every other word."""
@@ -41,9 +43,13 @@ class Masker:
 def forms_of(secret: str) -> Set[bytes]:
     """Return a secret as it may be met: as it is, line by line since lines may come in pieces, and encoded."""
     value = secret.encode("utf-8", "surrogateescape")
-    forms = {value, *map(bytes.strip, value.splitlines())}
+    pieces = {value, *map(bytes.strip, value.splitlines())}
+    forms = set(pieces)
     if len(value) >= MIN_SECRET:
         forms |= _base64(value) | _url(value) | _hex(value)
+    for piece in [piece for piece in pieces if len(piece) >= MIN_SECRET]:
+        text = piece.decode("utf-8", "surrogateescape")
+        forms |= {form.encode("utf-8", "surrogateescape") for form in _json(text) | _html(text) | _quoted(text)}
     return {form for form in forms if len(form) >= MIN_SECRET}
 
 
@@ -68,6 +74,43 @@ def _url(value: bytes) -> Set[bytes]:
         quoted = b"".join(bytes([byte]) if byte in safe else b"%%%02X" % byte for byte in value)
         forms |= {quoted, quoted.replace(b"%20", b"+")}
     return forms
+
+
+def _json(text: str) -> Set[str]:
+    """Return it as it stands in a JSON string: in ASCII or not, and as writers do who escape more than they must."""
+    forms = set()
+    for dumped in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        forms |= {dumped, dumped.replace("/", "\\/"), _escaped(dumped, _GO), _escaped(dumped, _GSON)}
+        forms.add(_escaped(dumped.replace('\\"', '"'), _DOTNET))
+    return forms
+
+
+def _html(text: str) -> Set[str]:
+    """Return it as pages and attributes hold it."""
+    return {_escaped(text, table) for table in _HTML}
+
+
+def _quoted(text: str) -> Set[str]:
+    """Return it as words of a shell or of Python hold it: between quotes of either kind, or after backslashes."""
+    words = {text.replace("'", other) for other in ("'\"'\"'", "'\\''")}
+    words |= {_escaped(text, _IN_DOUBLE_QUOTES), _escaped(text, _BACKSLASHES)}
+    of_python = repr('"' + text)[2:-1]
+    return words | {of_python, of_python.replace("\\'", "'")}
+
+
+def _escaped(text: str, table: Dict[str, str]) -> str:
+    return "".join(table.get(letter, letter) for letter in text)
+
+
+_GO = {letter: f"\\u{ord(letter):04x}" for letter in "&<>"}
+_GSON = {letter: f"\\u{ord(letter):04x}" for letter in "&<>='"}
+_DOTNET = {letter: f"\\u{ord(letter):04X}" for letter in "&<>'+`\""}
+_HTML = [
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': double, "'": single}
+    for double, single in product(('"', "&quot;", "&#34;"), ("'", "&#x27;", "&#39;", "&apos;"))
+]
+_IN_DOUBLE_QUOTES = {letter: f"\\{letter}" for letter in '\\"$`'}
+_BACKSLASHES = {letter: f"\\{letter}" for letter in " \t!\"#$&'()*,;<>?[\\]^`{|}~"}
 
 
 def _hex(value: bytes) -> Set[bytes]:

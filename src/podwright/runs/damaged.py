@@ -52,6 +52,8 @@ def stand_in_asked(record: Record) -> Asked:
         parent=record.parent,
         matrix=record.matrix,
         index=index,
+        user=record.user,
+        team=record.team,
     )
 
 
@@ -68,6 +70,11 @@ def sealed_record(folder: RunFolder) -> Record | None:
         if record.id == folder.id:
             return replace(record, folder=str(folder.path))
     return None
+
+
+def stray_record(folder: RunFolder) -> Record:
+    """Return the record of an entry that is a link to something else: nothing is read there."""
+    return replace(_bare(folder), state="lost", reason=f"its folder is a link to {folder.strayed_to}, and no run")
 
 
 def _bare(folder: RunFolder) -> Record:
@@ -99,6 +106,6 @@ def why_unreadable(folder: RunFolder) -> str:
 def changed_at(folder: RunFolder) -> float:
     """Return when something was last put into a run's folder or taken out: the best guess of when it ended."""
     try:
-        return folder.path.stat().st_mtime
+        return folder.path.lstat().st_mtime if folder.strayed_to else folder.path.stat().st_mtime
     except OSError:
         return time.time()

@@ -6,12 +6,12 @@ import heapq
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from podwright.files.sizes import bytes_below
 from podwright.files.untrusted import open_untrusted, read_untrusted
 from podwright.pilot.protocol import (
     PROGRESS,
@@ -77,6 +77,7 @@ class RunFolder:
         """Return what was asked of the run."""
         if self._stand_in is not None:
             return self._stand_in
+        self.refuse_stray()
         path = self.path / "run.json"
         try:
             asked = parse_asked(json.loads(read_untrusted(self.path, path.name)))
@@ -88,6 +89,32 @@ class RunFolder:
         except (ValueError, RecursionError) as error:
             reason = str(error)
         raise refuse(f"{path} cannot be read: {reason}", hint="`podwright rm` removes the run")
+
+    @property
+    def strayed_to(self) -> Path | None:
+        """Return where a home's entry leads that is a link to another place than a run of its name; else None.
+
+        The folder of a run may lie where the nodes of a cluster see it, under the run's own name. A rank is the user,
+        and can put any link there.
+        """
+        if not self._in_home or not self.path.is_symlink():
+            return None
+        try:
+            real = self.path.resolve()
+        except (OSError, RuntimeError):  # a link that leads to itself
+            return self.path
+        return None if real.name == self.id else real
+
+    def refuse_stray(self) -> None:
+        """Refuse an entry that leads elsewhere: nothing is read or written there."""
+        real = self.strayed_to
+        if real is not None:
+            message = f"{self.path} is a link to {real}, which is no run of this name"
+            raise refuse(message, hint="`podwright rm` removes the link and leaves what it leads to")
+
+    def size_bytes(self) -> int:
+        """Return the bytes of all that is in it; what other runs share with it counts for none of them."""
+        return 0 if self.strayed_to else bytes_below(self.path.resolve())
 
     @property
     def is_readable(self) -> bool:
@@ -175,17 +202,12 @@ class RunFolder:
 
     def saved_bytes(self) -> int:
         """Return how much of the run is saved here: results and checkpoints."""
-        size = 0
-        for name in ("results", "checkpoints"):
-            for parent, _, files in os.walk(self.path / name):
-                for file in files:
-                    with suppress(OSError):
-                        size += Path(parent, file).lstat().st_size
-        return size
+        return sum(bytes_below(self.path / name, shared_too=True) for name in ("results", "checkpoints"))
 
     def log_files(self) -> list[tuple[int, Path]]:
         """Return (node, merged log) in the order of writing; an older half comes before the newer."""
         files = []
+        self.refuse_stray()
         for node, _, path in record_folders(str(self.record_path)):
             for name in ("merged.log.1", "merged.log"):
                 if Path(path, name).is_file():
@@ -287,6 +309,8 @@ class Tail(Generic[Row]):
                 yield row
 
     def _paths(self) -> Iterator[str]:
+        if self._folder.strayed_to is not None:
+            return
         for _, _, path in record_folders(str(self._folder.record_path)):
             for name in self._of_nodes:
                 yield f"{path}/{name}"

@@ -11,7 +11,7 @@ from podwright.spec.problems import refuse
 
 
 def check_owner(home: Path) -> None:
-    """Refuse a home that another user owns or that all may write; take the group's rights from one it may write.
+    """Refuse a home that another user owns or that all may write; take the rights of others from a wider one than 0700.
 
     The latter is said once, since it is done once. A home that is not there raises FileNotFoundError.
     """
@@ -25,9 +25,15 @@ def check_owner(home: Path) -> None:
         if not status.st_mode & stat.S_ISVTX:
             elsewhere += f", or `chmod 700 {home}` if nobody has"
         raise refuse(message, hint=elsewhere)
-    if status.st_mode & stat.S_IWGRP:
-        home.chmod(0o700)
-        _say(f"{home} could be written by its group; it is yours alone now")
+    if status.st_mode & 0o077:
+        try:
+            home.chmod(0o700)
+        except OSError:
+            if status.st_mode & stat.S_IWGRP:
+                raise
+            return  # a home that cannot be written is still read: what lies in it has modes of its own
+        done = "written by its group" if status.st_mode & stat.S_IWGRP else "entered by others"
+        _say(f"{home} could be {done}; it is yours alone now (mode 0700)")
 
 
 def _user(uid: int) -> str:

@@ -39,6 +39,8 @@ class Asked:
     """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
     inputs: dict[str, Any] | None = None
     """Of inputs that are selections: `selection`, `split` and `digest`, by the name of the input."""
+    verified: dict[str, Any] | None = None
+    """How their files were compared: `how` (true of all), `files`, and how many by `size`, `stat` and `sha256`."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None
@@ -46,6 +48,9 @@ class Asked:
     after: str | None = None
     command_line: list[str] = field(default_factory=list)
     version: str = ""
+    user: str | None = None
+    team: str | None = None
+    """Who started it, and their team on its pod."""
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
 
@@ -106,6 +111,9 @@ class Record:
     time_to_train_s: float | None = None
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
+    verified: dict[str, Any] | None = None
+    user: str | None = None
+    team: str | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -215,6 +223,9 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         ended_at=ended,
         duration_s=duration_s,
         cost=_whole_cost(points),
+        verified=asked.verified,
+        user=asked.user,
+        team=asked.team,
         goal=asked.goal,
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 from podwright.files.untrusted import read_untrusted
 from podwright.files.whole import make_private, write_whole
 from podwright.pilot.protocol import field_lines, whole_number
-from podwright.runs.damaged import closed_record, stand_in_record, why_unreadable
+from podwright.runs.damaged import closed_record, stand_in_record, stray_record, why_unreadable
 from podwright.runs.events import Event
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
@@ -171,21 +171,18 @@ class Home:
         except OSError as error:
             raise home_refusal(self.path, error) from None
 
-    def remove(self, run_id: str) -> None:
-        """Take a run out of sight at once, then delete it; code that no run holds any more goes with it."""
-        folder = self.runs / run_id
-        real = folder.resolve()
-        gone = real.parent / f".{run_id}.{os.getpid()}.gone"
-        with suppress(FileNotFoundError):  # another client was faster, or a link leads nowhere
-            real.rename(gone)
-        if folder.is_symlink():
-            folder.unlink()
-        shutil.rmtree(gone, ignore_errors=True)
+    def remove(self, run_id: str) -> list[str]:
+        """Take a run out of sight at once, then delete it; code that no run holds any more goes with it.
+
+        Where its folder is a link to anything but that run the link alone goes, which is said in a sentence.
+        """
+        left = _delete_entry(self.runs / run_id)
         self.index.drop([run_id])
         with self._lock:
             for cache in (self._folds, self._folders, self._kept):
                 cache.pop(run_id, None)
         clear_unused(self.code)
+        return left
 
     def read(self, run_id: str) -> Record:
         """Return the record as the folder has it now; what was read before is not read again."""
@@ -213,6 +210,8 @@ class Home:
         try:
             if folder.is_readable:
                 return self.read(run_id)
+            if folder.strayed_to is not None:
+                return stray_record(folder)
             reason = why_unreadable(folder)
         except Exception as error:
             reason = f"its record cannot be read: {type(error).__name__}: {error}"
@@ -302,6 +301,27 @@ class Home:
         if not matches:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
         raise refuse(f"{ref!r} may be any of {', '.join(matches[:6])}", hint="give more of the id")
+
+
+def _delete_entry(entry: Path) -> list[str]:
+    """Delete a run, and the link to it where it lies elsewhere; return what the link led to that is left."""
+    if not entry.is_symlink():
+        _delete(entry)
+        return []
+    left = []
+    if RunFolder(entry, in_home=True).is_readable:
+        _delete(entry.resolve())
+    else:
+        left.append(f"{entry.readlink()} is left as it is: no run of this name can be read there")
+    entry.unlink(missing_ok=True)
+    return left
+
+
+def _delete(folder: Path) -> None:
+    gone = folder.parent / f".{folder.name}.{os.getpid()}.gone"
+    with suppress(FileNotFoundError):  # another client was faster
+        folder.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _make_room(cache: dict[str, Any]) -> None:

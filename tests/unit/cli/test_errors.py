@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from podwright.cli import crash, errors
+from podwright.cli.app import make_command
 from podwright.cli.main import main
-from podwright.cli.table import COMMANDS
+from podwright.cli.table import COMMANDS, EVERY
 from podwright.spec.problems import refuse
 
 Ends = Callable[[BaseException, list[str]], int]
@@ -179,12 +180,30 @@ def test_closed_streams_are_no_fault(closed: str) -> None:
             'pod|workload: "port" is not one of pod, workload\n\nhint: `podwright schema --help` shows what it takes\n',
         ),
         (["logs", "x", "--rank"], "--rank: needs a value\n\nhint: `podwright logs --help` shows what it takes\n"),
+        (["--verison"], "--verison: unknown option\n\nhint: did you mean `--version`?\n"),
+        (["-x"], "-x: unknown option\n\nhint: `podwright --help` shows what it takes\n"),
+        (["--all", "ps"], "--all: stands before the command\n\nhint: put it behind: `podwright ps --all`\n"),
+        (
+            ["lab", "--force", "up"],
+            "--force: stands before the command\n\nhint: put it behind: `podwright lab up --force`\n",
+        ),
         (["ps", "--all=1"], "--all: takes no value\n\nhint: `podwright ps --help` shows what it takes\n"),
     ],
 )
 def test_wrong_command_lines(args: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(args) == 2
     assert capsys.readouterr() == ("", text)
+
+
+def test_every_option_before_its_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    fine = {"--help", "-h", "--version"}
+    for words, row in EVERY.items():
+        options = {option for param in make_command(row).params for option in param.opts if option.startswith("-")}
+        first, *rest = words.split()
+        for option in sorted(options - fine):
+            for args in ([option], [option, *words.split()], [first, option, *rest] if rest else [option]):
+                assert main(args) == 2, args
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

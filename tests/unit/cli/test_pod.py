@@ -35,7 +35,10 @@ def test_pods_are_added_listed_and_forgotten(files: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == "no pods   make one known with `podwright pod add POD.yaml`\n"
     assert main(["pod", "add", str(files / "one.yaml")]) == 0
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("adas\n", "added     adas; targets: adas\n")
+    assert (captured.out, captured.err) == (
+        "adas\n",
+        "added     adas; targets: adas\ntrust     `trust: [adas]` in settings.yaml has values of its runs unpickled\n",
+    )
     assert main(["pod", "add", str(files / "two.yaml")]) == 0
     capsys.readouterr()
     assert main(["pod", "ls"]) == 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +64,8 @@ def test_class_columns_belong_to_the_row_of_the_label(ask: Say, tree: Path) -> N
     ask("stats", "a2d2")
     assert ask("find", "a2d2", "Animals>0")["files"][0]["kind"] == "label"
     assert ask("find", "a2d2", "class=Car")["count"] == 6
-    assert ask("find", "a2d2", "class!=Car")["count"] == 6
+    assert ask("find", "a2d2", "class!=Car")["count"] == 30
+    assert ask("find", "a2d2", "Car=0")["count"] == 6
     assert ask("find", "a2d2", "not Car>0")["count"] == 6
     assert ask("find", "a2d2", 'kind=camera and "RD normal street">0')["count"] == 0
 
@@ -92,6 +96,44 @@ def test_what_is_broken_is_counted_and_named(ask: Say, tell: Say, tree: Path) ->
     assert list(told.values())[1:] == ["is no image", "is no image"]
     _, err = tell("stats", "a2d2")
     assert f"broken    {whole[1].relative_to(tree)}: is no image" in err
+
+
+def test_labels_wholly_of_unknown_colours_are_named_and_counted_apart(
+    tell: Callable[..., tuple[str, str]], tree: Path
+) -> None:
+    label = sorted(tree.rglob("*_label_*.png"))[0]
+    Image.new("RGB", SIZE, (1, 2, 3)).save(label)
+    tell("scan", tree, "--name", "a2d2")
+    for _ in range(2):  # counted, and as it was counted
+        out, err = tell("stats", "a2d2")
+        assert out.startswith(f"11 labels, 0 broken, 1 wholly of unknown colours, {PIXELS} pixels of colours that mean")
+        assert f"unknown   {label.relative_to(tree)}: has only colours that mean no class" in err
+    tell("find", "a2d2", "Car=0 or Car>0")
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG of this size with no pixels in it: to refuse it, nobody has to decode it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [9000, 10_000, 30_000])
+def test_a_picture_of_too_many_pixels_is_not_decoded(
+    tell: Callable[..., tuple[str, str]], tree: Path, side: int
+) -> None:
+    label = sorted(tree.rglob("*_label_*.png"))[0]
+    label.write_bytes(png_header(side, side))
+    tell("scan", tree, "--name", "a2d2")
+    out, err = tell("stats", "a2d2")
+    assert out.startswith("11 labels, 1 broken\n")
+    said = [line for line in err.splitlines() if line.startswith("broken")]
+    assert said == [f"broken    {label.relative_to(tree)}: has more than 67,108,864 pixels"]
+    assert "Pil" not in err
+    assert "bomb" not in err
 
 
 def test_colours_that_mean_nothing_are_counted_apart(ask: Say, tree: Path) -> None:

@@ -73,6 +73,7 @@ def checked(engine: LocalEngine, request: Request, facts: dict[str, Any]) -> Non
     engine.plan(request, local_facts(facts))
 
 
+TOO_MUCH = "hint: run it on a pod with --on, or try it here all the same with --set local.oversubscribe=true"
 REFUSALS = {
     "gpus": (
         "resources: {gpus: 4}",
@@ -83,6 +84,15 @@ REFUSALS = {
         "resources: {gpus: 1}\nnodes: 2",
         "DIR/workload.yaml:3:19: resources.gpus: 2 x 1 GPUs are asked for and this machine has 1\n\n"
         "hint: run it on a pod with --on, or try it here with --set resources.gpus=0",
+    ),
+    "more nodes than the machine carries": (
+        "nodes: 9",
+        f"DIR/workload.yaml:3:8: nodes: 9 nodes are asked for; this machine has 2 CPUs and carries 8\n\n{TOO_MUCH}",
+    ),
+    "more memory than the machine has": (
+        "nodes: 3\nresources: {memory: 3GiB}",
+        "DIR/workload.yaml:4:21: resources.memory: 9 GiB are asked for, by 3 nodes; this machine has 8 GiB\n\n"
+        + TOO_MUCH,
     ),
     "mpi without mpirun": (
         "launcher: mpi",
@@ -111,6 +121,14 @@ REFUSALS = {
 @pytest.mark.parametrize(("text", "words"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_refusal(tmp_path: Path, text: str, words: str) -> None:
     assert refusal(tmp_path, text, gpus=1, missing_data=["frames"] if "frames" in text else []) == words
+
+
+@pytest.mark.parametrize("nodes", [8, 9])
+def test_a_machine_carries_more_where_it_is_asked_to(tmp_path: Path, nodes: int) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text(f"name: toy\ncommand: train\nnodes: {nodes}\nlocal: {{oversubscribe: {str(nodes > 8).lower()}}}\n")
+    request = Request("toy-2222", spec.load_workload(path), None, ({},), None, {})
+    assert LocalEngine().plan(request, local_facts(FACTS)).parts[0].order.nodes == nodes
 
 
 def test_retries_over_nodes_that_share_nothing_are_refused(tmp_path: Path) -> None:

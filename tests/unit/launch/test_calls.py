@@ -164,11 +164,27 @@ def test_what_a_rank_left_last_counts(tmp_path: Path) -> None:
     kept = tmp_path / call_values.RESULTS
     kept.mkdir(parents=True)
     (kept / "0.error").write_bytes(pickle.dumps({"text": "first", "error": b""}))
+    source = call_values.ValueSource("toy", tmp_path, "local", is_trusted=True)
     with pytest.raises(CallFailed, match="first"):
-        call_values.read_value("toy", tmp_path, 0, str)
+        call_values.read_value(source, 0, str)
     (kept / "0.value").write_bytes(pickle.dumps(7))
     os.utime(kept / "0.error", (1, 1))
-    assert call_values.read_value("toy", tmp_path, 0, str) == 7
+    assert call_values.read_value(source, 0, str) == 7
+
+
+def pair(number: int) -> tuple[int, set[int]]:
+    return number, {number}
+
+
+def test_values_may_travel_as_json() -> None:
+    assert podwright.call(rank_of, "a", nodes=2, values="json") == ["a", "0", "2"]
+    assert sorted(podwright.map(square, [2, 3], values="json")) == [4, 9]
+    with pytest.raises(CallFailed, match="TypeError: Object of type set is not JSON serializable"):
+        podwright.submit(pair, 7, values="json").value()
+    assert podwright.submit(pair, 7).value() == (7, {7})
+    with pytest.raises(podwright.Refusal, match='values: "jason" is no form of values') as refused:
+        podwright.submit(pair, 7, values="jason")
+    assert "did you mean `json`?" in str(refused.value)
 
 
 def test_a_map_of_which_an_item_fails_says_so() -> None:

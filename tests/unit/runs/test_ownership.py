@@ -33,22 +33,19 @@ def test_a_home_that_all_may_write_is_refused(home: Path, mode: int) -> None:
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o2775])
-def test_a_home_that_its_group_may_write_is_tightened_and_said_once(
-    home: Path, mode: int, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("mode", "done"),
+    [(0o770, "written by its group"), (0o2775, "written by its group")]
+    + [(mode, "entered by others") for mode in (0o755, 0o750, 0o711, 0o704)],
+)
+def test_a_home_that_others_may_enter_is_tightened_and_said_once(
+    home: Path, mode: int, done: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     home.chmod(mode)
     for _ in range(2):
         Home.open(home)
     assert home.stat().st_mode & 0o077 == 0
-    assert caplog.messages == [f"{home} could be written by its group; it is yours alone now"]
-
-
-def test_a_home_that_others_may_only_read_is_taken_as_it_is(home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    home.chmod(0o755)
-    Home.open(home)
-    assert home.stat().st_mode & 0o777 == 0o755
-    assert caplog.messages == []
+    assert caplog.messages == [f"{home} could be {done}; it is yours alone now (mode 0700)"]
 
 
 def test_a_home_of_another_user_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

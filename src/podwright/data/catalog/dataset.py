@@ -13,11 +13,11 @@ import numpy as np
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.files import CatalogFile, Opened, meta_of
-from podwright.data.catalog.store import Store
+from podwright.data.catalog.store import Store, damaged
 from podwright.data.labels.classes import classes_of
 from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
-from podwright.data.query.conditions import Condition, condition_of
+from podwright.data.query.conditions import NEGATED_AS_IN_0_2, Condition, condition_of
 from podwright.data.query.lookup import WORTH, Lookup
 from podwright.data.query.sql import QueryRows, query
 from podwright.data.selecting.samples import SampleMember, role_case, sample_key
@@ -94,6 +94,12 @@ class Dataset(Filtered):
         """Return how many files a condition chooses."""
         return sum(part.count(condition) for part in self._parts)
 
+    def count_as_in_0_2(self, text: str) -> int:
+        """Return how many files a filter chose before `not` and `!=` fitted files without a value; no index knows."""
+        condition = condition_of(parse_filter(text), self.vocabulary, NEGATED_AS_IN_0_2)
+        query = f"SELECT count(*) FROM {source_of(condition)}"
+        return int(self.connection.execute(query, list(condition.values)).fetchall()[0][0])
+
     def count(self, condition: Condition) -> tuple[int, int]:
         """Return how many files a condition chooses, and how many bytes they have."""
         sums = [part.sums(condition) for part in self._parts]
@@ -133,6 +139,7 @@ class Dataset(Filtered):
 
     def query(self, text: str) -> QueryRows:
         """Answer a query of the user's own, which only reads this dataset."""
+        self.connection.execute(schema.whole_view(self.layout, self.classes))
         return query(self.connection, self.name, text)
 
     @property
@@ -152,13 +159,13 @@ class Dataset(Filtered):
         query = f"""
             WITH member AS (SELECT {key} AS key, {role} AS role, f.* FROM file f),
                  chosen AS (SELECT DISTINCT {key} AS key FROM {source_of(condition)})
-            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.sha256
+            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.sha256
             FROM member f JOIN chosen USING (key) JOIN directory d ON d.id = f.dir
             WHERE f.role IS NOT NULL ORDER BY f.key, f.id"""
         for row in self.connection.execute(query, list(condition.values)).fetchall():
-            key, role, group, number, folder_raw, name_raw, folder, name, size, sha256 = row
+            key, role, group, number, folder_raw, name_raw, folder, name, size, mtime_ns, sha256 = row
             raw = path_bytes(folder_raw, name_raw, folder, name)
-            yield SampleMember(key, role, group, number, folder + name, raw, size, sha256)
+            yield SampleMember(key, role, group, number, folder + name, raw, size, mtime_ns, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
@@ -249,7 +256,7 @@ class _Part:
 
     def _folder(self, number: int) -> tuple[bytes | None, str]:
         if number not in self._folders:
-            query = f"SELECT raw, path FROM {self._part.alias}.directory WHERE id = {number}"
+            query = f"SELECT raw, path FROM {self._part.alias}.directory WHERE id = {int(number)}"
             (self._folders[number],) = self._connection.execute(query).fetchall()
         return self._folders[number]
 
@@ -289,5 +296,14 @@ def tables_of(condition: Condition, schema_name: str = "") -> str:
 @contextmanager
 def open_dataset(store: Store, name: str) -> Iterator[Dataset]:
     """Open a dataset for reading."""
+    import duckdb
+
     with store.connect(name) as opened:
-        yield Dataset(store, name, opened)
+        try:
+            dataset = Dataset(store, name, opened)
+        except (duckdb.Error, KeyError, ValueError) as error:
+            raise damaged(name, error) from None
+        try:
+            yield dataset
+        except duckdb.Error as error:
+            raise damaged(name, error) from None

@@ -9,15 +9,18 @@ catalog/NAME/lock                   held by the one writer
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from podwright.data.catalog.files import FILE, Opened, open_files, readable_files
+from podwright.data.catalog.files import FILE, SHARED, SHARED_FORMAT, Opened, check_files, open_files
+from podwright.data.catalog.history import Keep, PastGeneration, past_to_keep, read_generation, write_facts
 from podwright.files.locks import only
 from podwright.files.whole import make_private, whole_path
 from podwright.spec.nearest import did_you_mean
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _GENERATION = re.compile(r"g(\d{6,})")
-_TRIES = 10
+_TRIES, _SURE = 10, 2
+"""How often a generation is opened that may be replaced meanwhile, and from which time on it is taken for damaged."""
 
 
 def check_name(name: str, field: str = "--name") -> str:
@@ -55,6 +59,8 @@ class Store:
         self.home = home
         self.path = catalog or home / "catalog"
         self.selections = home / "selections"
+        self.keeps: Callable[[], Keep] = Keep
+        """How much of the history stays."""
 
     def datasets(self) -> list[str]:
         """Return the names of what has been scanned."""
@@ -92,13 +98,13 @@ class Store:
         if not _NAME.fullmatch(dataset) or dataset not in self.datasets():
             hint = f"podwright data scan PATH --name {dataset if _NAME.fullmatch(dataset) else 'NAME'}"
             raise self.unknown(dataset, self.datasets(), "dataset", hint)
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             path = self.file(dataset, self.generation(dataset))
             try:
-                return open_files(*readable_files(path.parent))
+                return open_files(check_files(path.parent))
             except (duckdb.Error, OSError) as error:
-                if path.parent.exists():
-                    raise _damaged(dataset, error) from None
+                if path.parent.exists() and attempt >= _SURE:
+                    raise damaged(dataset, error) from None
         raise refuse(f"{dataset} has no generation that can be read", hint=f"podwright data scan PATH --name {dataset}")
 
     @property
@@ -108,6 +114,16 @@ class Store:
             return os.geteuid() == 0 and bool(self.path.stat().st_mode & 0o011)
         except OSError:
             return False
+
+    def is_shared_as_now(self, dataset: str) -> bool:
+        """Say whether a published generation has for others what this version gives them."""
+        if not self.shared:
+            return True
+        try:
+            document = json.loads((self.file(dataset, self.generation(dataset)).parent / SHARED).read_bytes())
+        except (OSError, ValueError):
+            return False
+        return bool(document.get("format") == SHARED_FORMAT)
 
     @contextmanager
     def writing(self, dataset: str) -> Iterator[Path]:
@@ -157,10 +173,14 @@ class Store:
             yield connection
         self.publish(dataset, draft)
 
-    def publish(self, dataset: str, draft: Path) -> None:
-        """Make what lies in this folder the generation that readers see."""
+    def publish(self, dataset: str, draft: Path, facts: Mapping[str, Any] | None = None) -> None:
+        """Make what lies in this folder the generation that readers see.
+
+        `facts`: what a scan found. Without them it adds to the generation there is, and takes its place in the history.
+        """
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
+        write_facts(draft, self.file(dataset, generation - 1).parent, facts)
         (draft / FILE).chmod(0o600)
         if self.shared:
             # Lazily: pyarrow and NumPy are slow to import, and most commands only read.
@@ -185,14 +205,25 @@ class Store:
             (folder / "current").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
+    def history(self, dataset: str) -> list[PastGeneration]:
+        """Return the generations that are there, the newest first, which is the one that readers see."""
+        current, folder = self.generation(dataset), self.path / dataset
+        numbers = [int(match[1]) for path in folder.iterdir() if (match := _GENERATION.fullmatch(path.name))]
+        return [
+            read_generation(folder / f"g{number:06d}", number)
+            for number in sorted(numbers, reverse=True)
+            if number <= current
+        ]
+
     def _sweep(self, folder: Path) -> None:
-        """Remove what nobody can reach: parts of killed writers, and generations that another has followed."""
-        current = self.generation(folder.name)
+        """Remove what nobody can reach: parts of killed writers, and generations beyond those of the history."""
+        history = self.history(folder.name)
+        kept = {past.generation for past in past_to_keep(history, self.keeps())} if history else set()
         for path in folder.iterdir():
             match = _GENERATION.fullmatch(path.name)
             if path.name.endswith(".part") and path.is_symlink():
                 path.unlink()
-            elif path.name.endswith(".part") or (match and int(match[1]) != current):
+            elif path.name.endswith(".part") or (match and int(match[1]) not in kept):
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -227,15 +258,18 @@ def _being_written(dataset: str) -> Refusal:
     return refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
 
 
-def _damaged(dataset: str, error: Exception) -> Refusal:
+def damaged(dataset: str, error: Exception) -> Refusal:
+    """Return the refusal of a generation whose content is not what a scan makes."""
     first = str(error).splitlines()[0]
     hint = f"podwright data scan PATH --name {dataset} makes it again"
     return refuse(f"{dataset} cannot be read: {first}", hint=hint)
 
 
 def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
+    # A pipe in its place must not hold up whoever publishes.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        os.fsync(file)
+        if not stat.S_ISFIFO(os.fstat(file).st_mode):
+            os.fsync(file)
     finally:
         os.close(file)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +27,14 @@ from podwright.files.locks import locked_text
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.spec.problems import refuse
+from podwright.theme.words import count, format_size
 
 if TYPE_CHECKING:
     from podwright.spec import Workload
 
+MIN_NODES = 8
+NODES_PER_CPU = 2
+"""How many nodes of a run a machine carries: that many for each CPU, and a few on the smallest one."""
 START = """\
 #!/bin/sh
 # Starts this run on this machine; `keep` goes on when its starter is gone.
@@ -165,6 +169,8 @@ class LocalEngine(Engine):
         if workload.launcher == "mpi" and workload.runtime == "bare" and not facts.mpirun:
             hint = "apt-get install openmpi-bin, or load your site's MPI module"
             problems.append(("launcher", "mpirun is not on this machine", hint))
+        if not workload.local.oversubscribe:
+            problems += _too_much(workload, facts)
         for name in facts.missing_data:
             message = f"{workload.data[name]} is not on this machine"
             problems.append((f"data.{name}", message, "an absolute path must be there already"))
@@ -288,6 +294,22 @@ def side_by_side(workload: Workload, parts: int, facts: LocalFacts) -> int:
     if declared.memory_bytes:
         fits.append(facts.memory_bytes // (declared.memory_bytes * workload.nodes))
     return max(1, min(fits))
+
+
+def _too_much(workload: Workload, facts: LocalFacts) -> Iterator[tuple[str, str, str]]:
+    """Yield what would bring this machine to a stand: all nodes of a run share its cores and its memory."""
+    hint = "run it on a pod with --on, or try it here all the same with --set local.oversubscribe=true"
+    bound = max(MIN_NODES, NODES_PER_CPU * facts.cpus)
+    if workload.nodes > bound:
+        message = (
+            f"{workload.nodes} nodes are asked for; this machine has {count(facts.cpus, 'CPU')} and carries {bound}"
+        )
+        yield "nodes", message, hint
+    wanted_bytes = (workload.resources.memory_bytes or 0) * workload.nodes
+    if wanted_bytes > facts.memory_bytes:
+        wanted, there = format_size(wanted_bytes), format_size(facts.memory_bytes)
+        message = f"{wanted} are asked for, by {count(workload.nodes, 'node')}; this machine has {there}"
+        yield "resources.memory", message, hint
 
 
 def _in_container(folder: RunFolder) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from podwright.bringup.kubernetes import GrantResult, ImageTrial
     from podwright.spec import Pod
 
+TRUST = "`trust: [{name}]` in settings.yaml has values of its runs unpickled"
 POD_FILES = (".yaml", ".yml")
 """How the name of a pod's file ends; all else is a pod's own name."""
 PodFile = Annotated[Path, typer.Argument(metavar="POD.yaml", help="The pod's file.", autocompletion=complete_file)]
@@ -58,6 +59,7 @@ def pod_add_command(file: PodFile, as_json: AsJson = False) -> None:
         return output.print_json(document(pod))
     targets = ", ".join(_targets(pod)) or "none: it has no scheduler"
     output.say("added", f"{pod.name}; targets: {targets}")
+    output.say("trust", TRUST.format(name=pod.name))
     return print(pod.name, flush=True)
 
 
