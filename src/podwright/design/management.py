@@ -99,7 +99,7 @@ class ManagementPlan:
     def switches(self, slots: int) -> list[Switch]:
         """Return the switches that are there now; those of the power feeds are there for all places of racks."""
         tiers = self._tiers(slots)
-        leaves = [*self._node_leaves(), *self._other_leaves(self._others_now(slots)), *self._power_leaves(slots)]
+        leaves = [*self.node_leaves(), *self._other_leaves(self._others_now(slots)), *self._power_leaves(slots)]
         return leaves if tiers is None else [*leaves, *tier_switches(self._present(tiers, slots))]
 
     def made(self, fabric: ManagementFabric, floor: Floor) -> Management:
@@ -120,7 +120,7 @@ class ManagementPlan:
             notes=tuple(self._notes()),
         )
 
-    def _node_leaves(self) -> list[Switch]:
+    def node_leaves(self) -> list[Switch]:
         """Return the switches that stand beside nodes."""
         return [
             Switch(_leaf(i), "management", "leaf", i * self.per_switch // self.requirements.unit + 1, 1, i + 1)

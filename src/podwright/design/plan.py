@@ -16,7 +16,7 @@ from podwright.design.floor import Floor
 from podwright.design.management import Management, ManagementPlan
 from podwright.design.management_tiers import SITE
 from podwright.design.networks import Network
-from podwright.design.racks import lay_out
+from podwright.design.racks import lay_out, rack_places
 from podwright.design.requirements import Requirements, requirements_of, speed_warnings
 from podwright.design.running import Electricity, electricity
 from podwright.design.sockets import Sockets
@@ -201,12 +201,11 @@ def _placed(requirements: Requirements, switches: Sequence[Switch]) -> tuple[Man
     if fabric is None or fabric.switch is None:
         return None, lay_out(requirements, switches, [])
     plan, slots = ManagementPlan(requirements, fabric, switches), 1
-    while True:
-        floor = lay_out(requirements, [*switches, *plan.switches(slots)], plan.central(slots))
-        if floor.slots <= slots:
-            floor = replace(floor, slots=slots)
-            return plan.made(fabric, floor), floor
-        slots = floor.slots
+    while (places := rack_places(requirements, [*switches, *plan.node_leaves()], plan.central(slots))) > slots:
+        slots = places
+    floor = lay_out(requirements, [*switches, *plan.switches(slots)], plan.central(slots))
+    floor = replace(floor, slots=slots)
+    return plan.made(fabric, floor), floor
 
 
 def _check_names(design: Blueprint) -> None:

@@ -62,13 +62,8 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
     allowed = requirements.pod.racks
-    limits = _Limits(allowed.rack_units, allowed.limit_w, allowed.switches_per_manager)
-    nodes = [_node(requirements, host) for host in requirements.hosts]
-    leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
-    around = _around(requirements, switches, central)
-    for device in [*nodes, *(device for _, device in leaves), *around]:
-        _check(device, limits)
-    slots = _rows(requirements, limits, nodes, leaves, around)
+    limits = _limits(requirements)
+    slots = _slots(requirements, limits, switches, central)
     present = {*requirements.models, *(switch.name for switch in switches)}
     present |= set(requirements.manager_models)
     for system in requirements.systems:
@@ -77,6 +72,28 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     if allowed.count is not None and len(floor.racks) > allowed.count:
         raise _too_few(requirements, limits, len(floor.racks))
     return floor
+
+
+def rack_places(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> int:
+    """Count the places for racks that `lay_out` makes, those that are kept free included."""
+    return len(_slots(requirements, _limits(requirements), switches, central))
+
+
+def _limits(requirements: Requirements) -> _Limits:
+    allowed = requirements.pod.racks
+    return _Limits(allowed.rack_units, allowed.limit_w, allowed.switches_per_manager)
+
+
+def _slots(
+    requirements: Requirements, limits: _Limits, switches: Sequence[Switch], central: Sequence[Switch]
+) -> list[list[Device]]:
+    """Return what stands in each place for a rack, as planned; refuse a device that no rack can take."""
+    nodes = [_node(requirements, host) for host in requirements.hosts]
+    leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
+    around = _around(requirements, switches, central)
+    for device in [*nodes, *(device for _, device in leaves), *around]:
+        _check(device, limits)
+    return _rows(requirements, limits, nodes, leaves, around)
 
 
 def _rows(
