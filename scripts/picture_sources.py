@@ -14,11 +14,43 @@ from podwright.design import Design
 from podwright.design.exports.fabric_drawing import fabric_svg
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.sheets import rack_sheets
+from podwright.design.exports.sweep_drawing import sweep_svg
 from podwright.spec import Pod, load_pod
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 DIGESTS = IMAGES / "design-sources.sha256"
+# What `design --sweep nodes=100..300` counts for DGX H100: nodes and their switches.
+SWEPT = (
+    (100, 78),
+    (109, 78),
+    (117, 80),
+    (126, 80),
+    (127, 80),
+    (128, 109),
+    (135, 109),
+    (143, 111),
+    (152, 112),
+    (161, 124),
+    (170, 126),
+    (178, 126),
+    (187, 126),
+    (196, 137),
+    (204, 139),
+    (213, 139),
+    (222, 139),
+    (230, 152),
+    (239, 152),
+    (248, 153),
+    (255, 153),
+    (256, 307),
+    (257, 307),
+    (265, 307),
+    (274, 307),
+    (283, 307),
+    (291, 325),
+    (300, 325),
+)
 # The one picture that is printed and not shown.
 SHEET = "design-140-sheet"
 
@@ -35,6 +67,10 @@ def sources() -> dict[str, str]:
         # The row in the middle has both nodes and the switches that all of them share.
         row = sorted(rows, key=lambda name: (len(name), name))[len(rows) // 2]
         texts[f"design-{size}-racks"] = rows[row]
+    planes = {"compute": {"kind": "ethernet", "switch": "sn5600", "planes": 2}}
+    multi = {"name": "planes", "nodes": [{"hosts": "dgx[0001-0128]", "model": "dgx-b300"}], "fabrics": planes}
+    texts["design-planes-compute"] = fabric_svg(Design.of(Pod.model_validate(multi)), "compute", tokens)
+    texts["design-sweep"] = sweep_svg("large", SWEPT, tokens)
     return dict(sorted(texts.items()))
 
 

@@ -13,7 +13,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,9 @@ import pytest
 from podwright.design import Design
 from podwright.design.check import check_fabric
 from podwright.design.exports.ibnet import ibnetdiscover
+from podwright.design.growth import grow
+from podwright.design.growth_steps import growth_steps
+from podwright.design.wiring import Wired
 from podwright.spec import Pod
 
 pytestmark = [
@@ -232,6 +235,37 @@ def test_storage_on_spines_is_routed_when_the_spines_are_named_as_roots(tmp_path
     assert len(ends) == 2 * 140 + 56
     leaves = [switch.name for switch in design.wired["storage"].switches if switch.tier == "leaf"]
     assert max(len(subnet.path(leaf, end)) for leaf in leaves for end in ends) == 4
+
+
+def test_nodes_reach_each_other_after_every_kind_of_step_of_a_growth(tmp_path: Path) -> None:
+    """From 100 to 140 nodes leaf by leaf: OpenSM finds and routes all old nodes on a rail that nobody works on."""
+    old, new = Design.of(pod_of(100)), Design.of(pod_of(140))
+    cables = set(old.wired["compute"].cables)
+    switches = {switch.name: switch for design in (old, new) for switch in design.wired["compute"].switches}
+    steps = [step for step in growth_steps(grow(old, new)) if step.leaf.startswith("leaf-")]
+    # In the middle of the first rail, between two rails, in the middle of the last one.
+    looked_at = {2: RAILS[1], len(steps) // 2: RAILS[0], len(steps) - 4: RAILS[0]}
+    for number, step in enumerate(steps):
+        cables -= {*step.remove, *(before for before, _ in step.move)}
+        cables |= {cable for cable in (*step.add, *(after for _, after in step.move)) if cable.fabric == "compute"}
+        assert step.cut_off["compute"] == []
+        if number in looked_at:
+            wired = Wired(list(switches.values()), sorted(cables))
+            design = replace(new, wired={**new.wired, "compute": wired})
+            reached = _reached(design, looked_at[number], tmp_path / str(number))
+            assert set(old.requirements.hosts) <= reached, step.leaf
+            print(f"{step.leaf}: worst bandwidth {step.bandwidth_left['compute']:.3f}")
+
+
+def _reached(design: Design, rail: str, folder: Path) -> set[str]:
+    """The hosts whose adapters OpenSM routes to from every leaf that it finds, beginning at one rail."""
+    folder.mkdir()
+    (folder / "compute.net").write_text(ibnetdiscover(design, "compute"))
+    subnet = route(folder / "compute.net", folder / "opensm", f"dgx001 {rail}", ("minhop",))
+    leaves = [name for name in subnet.routes if name.startswith("leaf-")]
+    adapters = [name for name, _ in subnet.links if " mlx5_" in name]
+    assert all(adapter in subnet.path(leaf, adapter) for leaf in leaves for adapter in adapters)
+    return {name.partition(" ")[0] for name in adapters}
 
 
 def discovered(file: Path, folder: Path) -> str:

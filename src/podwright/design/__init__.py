@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from podwright.design.check import Checked
     from podwright.design.design import Design
     from podwright.design.growth import Growth
+    from podwright.design.growth_steps import GrowthStep
+    from podwright.design.losses import Loss
     from podwright.design.predict.acceptance import AcceptanceSheet
     from podwright.design.predict.capacity import CapacityPlan, DatasetFacts
     from podwright.design.predict.job_prediction import JobPrediction, JobRequest
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from podwright.design.predict.series_prediction import SeriesPrediction
     from podwright.design.predict.training import RunFacts, StepMark, TrainingPrediction
     from podwright.design.racks import model_name
+    from podwright.design.sizing import ComputeSize
+    from podwright.design.sizing_storage import StorageSize
+    from podwright.design.sweep import PodSize, Sweep
     from podwright.design.wiring import Cable
 
 __all__ = [
@@ -32,19 +37,25 @@ __all__ = [
     "Cable",
     "CapacityPlan",
     "Checked",
+    "ComputeSize",
     "DatasetFacts",
     "Design",
     "Error",
     "Growth",
+    "GrowthStep",
     "Item",
     "JobPrediction",
     "JobRequest",
+    "Loss",
     "Placement",
+    "PodSize",
     "Range",
     "RunFacts",
     "Series",
     "SeriesPrediction",
     "StepMark",
+    "StorageSize",
+    "Sweep",
     "TrainingPrediction",
     "model_name",
 ]

@@ -55,6 +55,7 @@ def bill(
         *_storage(requirements),
         Item("rack", height, f"rack, {height}", len(floor.racks), None, None),
         *_cable_managers(floor),
+        Item("power feed", "pdu", "power distribution unit, one feed", len(floor.pdus), None, None),
         *_parts(requirements.pod.costs.cable_prices, parts),
     ]
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from podwright.design.plan import NEEDED_BYTES_S, Blueprint, located
 
 if TYPE_CHECKING:
     from podwright.design.check import Checked
     from podwright.design.growth import Growth
-    from podwright.spec import Pod
+    from podwright.design.growth_steps import GrowthStep
+    from podwright.design.losses import Loss
 
 
 class Design(Blueprint):
     """A pod designed. Nothing is touched by it: documents and files are returned, and what was built is handed in."""
-
-    @classmethod
-    def of(cls, pod: Pod) -> Self:
-        """Design a pod, or refuse with the line of its file and the nearest thing that would work."""
-        design = super().of(pod)
-        design.floor  # noqa: B018 - racks that cannot hold the pod are refused before anything is shown
-        return design
 
     def as_json(self, gpu_read_bytes_s: int = NEEDED_BYTES_S, growth: Growth | None = None) -> dict[str, Any]:
         """Return the document of `design`; `gpu_read_bytes_s` is what one GPU must be able to read."""
@@ -53,6 +47,19 @@ class Design(Blueprint):
         from podwright.design.growth import allowed_growth
 
         return located(self.pod, lambda: allowed_growth(old, self, allow_moves))
+
+    @staticmethod
+    def steps(growth: Growth) -> list[GrowthStep]:
+        """Return a growth leaf by leaf, with what holds after each step."""
+        from podwright.design.growth_steps import growth_steps
+
+        return growth_steps(growth)
+
+    def lose(self, names: Iterable[str]) -> Loss:
+        """Return what is left without these devices; a name that the plan does not have is refused."""
+        from podwright.design.losses import lose
+
+        return lose(self, names)
 
     def check(self, found: Mapping[str, str], source: str) -> Checked:
         """Compare the design with what was discovered: texts by their files, in the folder `source` or `source` alone.

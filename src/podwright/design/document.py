@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from podwright.design.floor import Rack
+from podwright.design.losses import leaf_losses
 from podwright.design.plan import NEEDED_BYTES_S, Blueprint
 
 
@@ -38,8 +39,8 @@ def _storage(design: Blueprint) -> dict[str, Any] | None:
     if size is None:
         return None
     return {
-        **_pick(size, "ports", "leaf", "spine"),
-        "cables": {**_pick(size, "node_leaf", "leaf_spine"), "storage": design.storage_cables},
+        **_pick(size, "tiers", "ports", "leaf", "spine", "core"),
+        "cables": {**_pick(size, "node_leaf", "leaf_spine", "spine_core"), "storage": design.storage_cables},
         **_pick(size, "subscription", "subscription_nodes", "subscription_all"),
     }
 
@@ -51,6 +52,8 @@ def _management(design: Blueprint) -> dict[str, Any] | None:
     return {
         "switches": management.count("leaf"),
         "aggregation": management.count("aggregation"),
+        "core": management.count("core"),
+        "power_feeds": len(management.pdus),
         "ports": management.node_ports,
         "bmc_ports": management.bmc_ports,
         "cables": len(management.cables),
@@ -59,10 +62,12 @@ def _management(design: Blueprint) -> dict[str, Any] | None:
                 **_pick(network, "name", "purpose"),
                 "vlan": network.vlan or None,
                 "subnet": str(network.subnet),
+                "subnet6": str(network.subnet6),
                 "members": len(network.addresses),
             }
             for network in management.networks
         ],
+        "cut_off": leaf_losses(management.cables),
         "notes": design.notes,
     }
 

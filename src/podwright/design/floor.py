@@ -10,6 +10,8 @@ CABLE_MANAGER = "cable manager"
 # A watt that is drawn is a watt of heat, which those who cool a hall count in British thermal units for each hour.
 BTU_H = 3.412
 KG_OF_TONNE = 1000
+# Every rack has a power feed A and a power feed B, each of which can carry all of it.
+FEEDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,18 @@ class Rack:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """All racks, and where each device stands."""
+    """All racks, and where each device stands.
+
+    `slots` are the places for racks, of which some are kept free; `pdus` are the power distribution units, which take
+    no rack units, with their numbers among those of all slots.
+    """
 
     racks: list[Rack]
     places: dict[str, RackPlace]
     unknown_power: tuple[str, ...]
     unknown_weight: tuple[str, ...]
+    slots: int
+    pdus: dict[str, int]
 
     @property
     def devices(self) -> list[Device]:
@@ -151,6 +159,11 @@ class Floor:
         """Return where a device stands as people read it; nothing where it has no place."""
         rack, unit = self.rack_and_unit(device)
         return f"{rack} U{unit}" if rack else ""
+
+
+def feed_names(rack: str) -> tuple[str, ...]:
+    """Return the names of the power distribution units of a rack: one for each feed."""
+    return tuple(f"pdu-{rack}-{feed}" for feed in "ab")
 
 
 def devices_of(racks: Iterable[Rack]) -> list[Device]:

@@ -52,7 +52,7 @@ def grow(old: Blueprint, new: Blueprint) -> Growth:
     moved: list[tuple[Cable, Cable]] = []
     removed: list[Cable] = []
     for cable in gone:
-        partner = next((by_end[end] for end in _pair(cable) if by_end.get(end) in fresh), None)
+        partner = next((by_end[end] for end in ends_of(cable) if by_end.get(end) in fresh), None)
         if partner is None:
             removed.append(cable)
         else:
@@ -125,9 +125,10 @@ def _planned(old: Pod, nodes: int, new: Blueprint) -> int:
         return 1
 
 
-def _pair(cable: Cable) -> tuple[End, End]:
+def ends_of(cable: Cable) -> tuple[End, End]:
+    """Return both ends of a cable: fabric, device and port."""
     return (cable.fabric, cable.a, cable.a_port), (cable.fabric, cable.b, cable.b_port)
 
 
 def _ends(cables: list[Cable]) -> dict[tuple[End, End], Cable]:
-    return {_pair(cable): cable for cable in cables}
+    return {ends_of(cable): cable for cable in cables}

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Self, TypeVar
 
-from podwright.design import bom, lengths, plugs, sizing, wiring
+from podwright.design import bom, lengths, plugs, sizing, sizing_storage, wiring
+from podwright.design.cliffs import cliff_notes
 from podwright.design.ethernet import Underlay, check_ethernet, is_ethernet, underlay
 from podwright.design.floor import Floor
-from podwright.design.management import Management, design_management
+from podwright.design.management import Management, ManagementPlan
+from podwright.design.management_tiers import SITE
 from podwright.design.networks import Network
-from podwright.design.racks import lay_out
+from podwright.design.racks import lay_out, rack_places
 from podwright.design.requirements import Requirements, requirements_of, speed_warnings
 from podwright.design.running import Electricity, electricity
 from podwright.design.sockets import Sockets
@@ -36,9 +38,10 @@ class Blueprint:
 
     requirements: Requirements
     compute: sizing.ComputeSize | None
-    storage: sizing.StorageSize | None
+    storage: sizing_storage.StorageSize | None
     wired: dict[str, Wired]
     management: Management | None
+    floor: Floor
 
     @classmethod
     def of(cls, pod: Pod) -> Self:
@@ -52,11 +55,11 @@ class Blueprint:
         if requirements.compute:
             others_hold = None
             if requirements.storage:
-                others_hold = sizing.most_storage_nodes(requirements.storage)
+                others_hold = sizing_storage.most_storage_nodes(requirements.storage)
             compute = sizing.size_compute(requirements.compute, others_hold)
             check_ethernet(requirements, compute)
         if requirements.storage:
-            storage = sizing.size_storage(requirements.storage)
+            storage = sizing_storage.size_storage(requirements.storage)
         wired: dict[str, Wired] = {}
         switches: list[Switch] = []
         if requirements.compute and compute:
@@ -66,7 +69,7 @@ class Blueprint:
             ends = checked_ends(requirements, storage)
             wired["storage"] = wiring.wire_storage(requirements.storage, storage, requirements.hosts, ends)
             switches += wired["storage"].switches
-        made = cls(requirements, compute, storage, wired, design_management(requirements, switches))
+        made = cls(requirements, compute, storage, wired, *_placed(requirements, switches))
         _check_names(made)
         return made
 
@@ -96,12 +99,6 @@ class Blueprint:
     def networks(self) -> list[Network]:
         """Return the networks of the management fabric; none where there is no such fabric."""
         return self.management.networks if self.management else []
-
-    @cached_property
-    def floor(self) -> Floor:
-        """Return where everything stands."""
-        central = self.management.central if self.management else []
-        return located(self.pod, lambda: lay_out(self.requirements, self.switches, central))
 
     @cached_property
     def sockets(self) -> Sockets:
@@ -143,15 +140,30 @@ class Blueprint:
             if managers:
                 hosts = " and ".join(managers)
                 notes.append(f"{fabric}: subnet manager (OpenSM or UFM) on {hosts}")
-        return [*notes, *storage_notes(self.requirements), *(self.management.notes if self.management else ())]
+        management = self.management.notes if self.management else ()
+        return [*notes, *storage_notes(self.requirements), *management, *self.cliffs]
 
-    def bill(self) -> list[bom.Item]:
-        """Return the bill of materials."""
+    @cached_property
+    def cliffs(self) -> list[str]:
+        """Return what takes far fewer switches."""
+        return list(cliff_notes(self.requirements, self.compute))
+
+    @cached_property
+    def fibre_modes(self) -> dict[Cable, str]:
+        """Return the kind of each fibre, where it is told apart."""
+        return plugs.fibre_modes(self.cage_groups, self._speeds())
+
+    def _speeds(self) -> dict[str, float]:
+        """Return the speed of the ports of each fabric that fibre goes into."""
         speeds: dict[str, float] = {}
         for switch, cables in self._runs():
             if switch is not None and cables:
                 speeds[cables[0].fabric] = switch.speed_gbps or 0.0
-        parts = plugs.parts(self.cage_groups, self.sockets, speeds)
+        return speeds
+
+    def bill(self) -> list[bom.Item]:
+        """Return the bill of materials."""
+        parts = plugs.parts(self.cage_groups, self.sockets, self._speeds())
         return bom.bill(self.requirements, self.switches, self.floor, parts)
 
     def total(self) -> tuple[float, list[str]]:
@@ -173,15 +185,34 @@ class Blueprint:
             yield self.requirements.switch_of(name), wired.cables
         fabric = self.pod.management_fabric()
         if fabric is not None and self.management is not None:
-            above = {switch.name for switch in self.management.switches if switch.tier == "aggregation"}
-            yield fabric.switch, [cable for cable in self.management.cables if cable.b not in above]
-            yield fabric.aggregation, [cable for cable in self.management.cables if cable.b in above]
+            above = {switch.name for switch in self.management.switches if switch.tier != "leaf"}
+            cables = self.management.cables
+            yield fabric.switch, [cable for cable in cables if not {cable.a, cable.b} & above]
+            yield fabric.aggregation, [cable for cable in cables if {cable.a, cable.b} & above]
+
+
+def _placed(requirements: Requirements, switches: Sequence[Switch]) -> tuple[Management | None, Floor]:
+    """Return the management network and where all stands.
+
+    Each waits for the other: racks have power feeds that need management ports, and management switches need room in
+    racks. More of one never takes less of the other, so that going round comes to an end.
+    """
+    fabric = requirements.pod.management_fabric()
+    if fabric is None or fabric.switch is None:
+        return None, lay_out(requirements, switches, [])
+    plan, slots = ManagementPlan(requirements, fabric, switches), 1
+    while (places := rack_places(requirements, [*switches, *plan.node_leaves()], plan.central(slots))) > slots:
+        slots = places
+    floor = lay_out(requirements, [*switches, *plan.switches(slots)], plan.central(slots))
+    floor = replace(floor, slots=slots)
+    return plan.made(fabric, floor), floor
 
 
 def _check_names(design: Blueprint) -> None:
     """Refuse hosts and storage systems that have the name of something else in the design: a name is one device."""
     taken = {switch.name: f"a {switch.fabric} {switch.tier} switch" for switch in design.switches}
     taken |= dict.fromkeys(design.requirements.manager_models, "a fabric manager")
+    taken |= dict.fromkeys(design.floor.pdus, "a power feed") | {SITE: "the site's own network"}
     for name in _storage_names(design):
         _check_name(name, taken, "storage")
         taken[name] = "a storage system"

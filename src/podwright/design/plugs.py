@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from podwright.design.lengths import ASSEMBLED, Laid
 from podwright.design.sockets import Socket, Sockets
+from podwright.design.wiring import Cable
 from podwright.spec.hardware_library import plug_part
 
 TWIN = 2
@@ -130,6 +131,16 @@ def parts(groups: Iterable[CageGroup], sockets: Sockets, speeds_gbps: Mapping[st
         counted.update(_cable(each, mode, gbps) for each in group.cables)
         counted.update(_transceivers(group, sockets, mode, gbps))
     return counted
+
+
+def fibre_modes(groups: Iterable[CageGroup], speeds_gbps: Mapping[str, float]) -> dict[Cable, str]:
+    """Return which kind of fibre each link of settled cables is, where it is told apart."""
+    modes: dict[Cable, str] = {}
+    for group in groups:
+        mode = _mode(group.longest_m, speeds_gbps.get(group.cables[0].cable.fabric, 0.0))
+        if mode and not group.is_assembled:
+            modes |= {laid.cable: mode for laid in group.cables if laid.medium == "fibre"}
+    return modes
 
 
 def _assembled(group: CageGroup, fabric: str, gbps: float) -> CablePart:

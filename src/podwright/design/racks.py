@@ -12,7 +12,8 @@ from itertools import chain
 from math import ceil
 from operator import itemgetter
 
-from podwright.design.floor import CABLE_MANAGER, Device, Floor, Rack, RackPlace, devices_of
+from podwright.design.floor import CABLE_MANAGER, FEEDS, Device, Floor, Rack, RackPlace, devices_of, feed_names
+from podwright.design.management import INFRA
 from podwright.design.requirements import Requirements
 from podwright.design.topology import slot_of
 from podwright.design.wiring import Switch
@@ -61,13 +62,8 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     `central` are the management switches that stand in the middle when all planned nodes are there.
     """
     allowed = requirements.pod.racks
-    limits = _Limits(allowed.rack_units, allowed.limit_w, allowed.switches_per_manager)
-    nodes = [_node(requirements, host) for host in requirements.hosts]
-    leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
-    around = _around(requirements, switches, central)
-    for device in [*nodes, *(device for _, device in leaves), *around]:
-        _check(device, limits)
-    slots = _rows(requirements, limits, nodes, leaves, around)
+    limits = _limits(requirements)
+    slots = _slots(requirements, limits, switches, central)
     present = {*requirements.models, *(switch.name for switch in switches)}
     present |= set(requirements.manager_models)
     for system in requirements.systems:
@@ -76,6 +72,28 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     if allowed.count is not None and len(floor.racks) > allowed.count:
         raise _too_few(requirements, limits, len(floor.racks))
     return floor
+
+
+def rack_places(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> int:
+    """Count the places for racks that `lay_out` makes, those that are kept free included."""
+    return len(_slots(requirements, _limits(requirements), switches, central))
+
+
+def _limits(requirements: Requirements) -> _Limits:
+    allowed = requirements.pod.racks
+    return _Limits(allowed.rack_units, allowed.limit_w, allowed.switches_per_manager)
+
+
+def _slots(
+    requirements: Requirements, limits: _Limits, switches: Sequence[Switch], central: Sequence[Switch]
+) -> list[list[Device]]:
+    """Return what stands in each place for a rack, as planned; refuse a device that no rack can take."""
+    nodes = [_node(requirements, host) for host in requirements.hosts]
+    leaves = [(unit, _switch(requirements, switch)) for unit, switch in _leaf_units(requirements, switches)]
+    around = _around(requirements, switches, central)
+    for device in [*nodes, *(device for _, device in leaves), *around]:
+        _check(device, limits)
+    return _rows(requirements, limits, nodes, leaves, around)
 
 
 def _rows(
@@ -120,6 +138,7 @@ def _number(requirements: Requirements, slots: list[list[Device]], present: set[
     """Name racks and give each device its place; what is not there yet leaves its place free."""
     racks: list[Rack] = []
     places: dict[str, RackPlace] = {}
+    pdus: dict[str, int] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
         name = f"{_letters(row)}{column + 1:02d}"
@@ -127,10 +146,14 @@ def _number(requirements: Requirements, slots: list[list[Device]], present: set[
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
             racks.append(Rack(name, row, column, tuple(stacked)))
+            # A power distribution unit is as high as its rack: its network port is at half of that.
+            middle = RackPlace(name, limits.rack_units // 2, row, column)
+            for feed, pdu in enumerate(feed_names(name)):
+                pdus[pdu], places[pdu] = FEEDS * index + feed, middle
     devices = [device for device in devices_of(racks) if device.kind != CABLE_MANAGER]
     power = {device.model for device in devices if device.power_w is None}
     weight = {device.model for device in devices if device.weight_kg is None}
-    return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)))
+    return Floor(racks, places, tuple(sorted(power)), tuple(sorted(weight)), len(slots), pdus)
 
 
 def _stack(devices: Sequence[Device], rack: str, limits: _Limits, present: set[str]) -> list[tuple[int, Device]]:
@@ -216,7 +239,7 @@ def switch_model(requirements: Requirements, switch: Switch) -> SwitchModel:
     if switch.fabric != "management":
         model = requirements.switch_of(switch.fabric)
     elif fabric is not None:
-        model = fabric.aggregation if switch.tier == "aggregation" else fabric.switch
+        model = fabric.switch if switch.tier == "leaf" else fabric.aggregation
     assert model is not None, "a switch is only designed where its model is known"
     return model
 
@@ -242,7 +265,7 @@ def _leaf_units(requirements: Requirements, switches: Sequence[Switch]) -> list[
 
 def _is_infra(switch: Switch) -> bool:
     """Return whether it is a management switch that serves what is no node."""
-    return switch.fabric == "management" and switch.plane == 2
+    return switch.fabric == "management" and switch.plane == INFRA
 
 
 def _around(requirements: Requirements, switches: Sequence[Switch], central: Sequence[Switch]) -> list[Device]:
@@ -250,7 +273,7 @@ def _around(requirements: Requirements, switches: Sequence[Switch], central: Seq
     own = set(requirements.hosts)
     hosts = [_node(requirements, host) for host in requirements.pod.hosts() if host not in own]
     named = [_manager(name, model) for name, model in requirements.manager_models.items()]
-    above = [switch for switch in switches if switch.tier not in ("leaf", "aggregation")]
+    above = [switch for switch in switches if switch.tier != "leaf" and switch.fabric != "management"]
     return [*hosts, *named, *_blocks(requirements), *(_switch(requirements, switch) for switch in [*above, *central])]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from podwright.design.sizing import ComputeParameters, StorageParameters, slots_of, storage_ports, units_of
+from podwright.design.sizing import ComputeParameters, slots_of, units_of
+from podwright.design.sizing_storage import StorageParameters, storage_ports
 from podwright.design.speeds import check_ports, link_speed, slower_ports, switch_at
 from podwright.design.systems import PORT_BYTES_S, System, Units, storage_ends, systems_of, without_cable
 from podwright.spec.problems import refuse
@@ -70,6 +71,8 @@ class Requirements:
         compute = self.compute
         if compute is None:
             return 0
+        if compute.layout == "single":
+            return 1
         if self.is_classic:
             # Without rails the ports of all slots fill leaf after leaf: half of a leaf's ports go to nodes.
             return units_of(compute.node_ports * (self.planned + self.reserved), compute.switch_ports // 2)
@@ -81,6 +84,8 @@ class Requirements:
         storage = self.storage
         if storage is None:
             return 0
+        if storage.layout == "single":
+            return 1
         return storage.node_ports * units_of(storage.planned + storage.reserved_slots, storage.unit)
 
     def has_management_port(self, fabric: str) -> bool:
@@ -104,7 +109,7 @@ class Requirements:
     @property
     def is_classic(self) -> bool:
         """Return whether the compute fabric has no rails."""
-        return self.compute is not None and self.compute.layout == "classic"
+        return self.compute is not None and self.compute.layout in ("classic", "single")
 
     @property
     def managers(self) -> int:
@@ -196,7 +201,7 @@ def _check_ethernet(fabric: ComputeFabric) -> None:
         "planes": fabric.kind == "infiniband" and fabric.planes > 1,
         "sharp": fabric.kind == "ethernet" and fabric.sharp,
         "reserved_slots": fabric.kind == "ethernet" and fabric.reserved_slots > 0,
-        "layout": fabric.planes > 1 and fabric.layout == "classic",
+        "layout": fabric.planes > 1 and fabric.layout != "rail",
     }
     reasons = {
         "planes": ("an InfiniBand fabric is one plane", "leave it out, or write `kind: ethernet`"),
@@ -214,6 +219,9 @@ def _compute_parameters(fabric: ComputeFabric, switch: SwitchModel, node_ports: 
     node_ports *= fabric.planes
     width = max(node_ports // rails, 1)
     unit = fabric.scalable_unit or max(switch.ports // 2 // width, 1)
+    if fabric.layout == "single":
+        # All of its nodes are beside each other.
+        unit = max(switch.ports // node_ports, 1)
     if fabric.reserved_slots >= unit:
         raise refuse(
             f"{fabric.reserved_slots} reserved slots leave no node in a unit of {unit}",
@@ -265,8 +273,9 @@ def _storage(
     parameters = StorageParameters(
         nodes=nodes,
         switch_ports=fabric.switch.ports,
-        unit=fabric.scalable_unit or unit,
+        unit=max(planned + reserved, 1) if fabric.layout == "single" else fabric.scalable_unit or unit,
         node_ports=node_ports,
+        layout=fabric.layout,
         ports_per_unit=fabric.ports_per_unit or PORTS_PER_UNIT,
         nodes_planned=planned,
         reserved_slots=reserved,
@@ -288,6 +297,9 @@ def _with_ports(
     if own is not None and own.ports_per_unit is not None:
         return storage
     worth = storage.node_ports * ((storage.switch_ports - units.slots) // 2)
+    if storage.layout == "single":
+        worth = max(storage.switch_ports - storage.node_ports * units.slots, 0)
+        storage = replace(storage, ports_per_unit=min(storage.ports_per_unit, max(worth, 1)))
     blocks = sum(ceil((system.planned or 1) / units.planned) for system in systems)
     ports = max(storage.ports_per_unit, blocks, min(cables, worth))
     return replace(storage, ports_per_unit=ports, least_ports=max(least, min(cables, ports)))

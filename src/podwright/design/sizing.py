@@ -12,6 +12,7 @@ from itertools import combinations
 from math import ceil, gcd
 
 from podwright.spec.problems import Refusal, refuse
+from podwright.theme.words import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,59 +69,7 @@ class ComputeSize:
     @property
     def links(self) -> int:
         """Return how many cables run between one leaf and one of its spines."""
-        return self.leaf_up // self.spines_per_plane
-
-
-@dataclass(frozen=True, slots=True)
-class StorageParameters:
-    """What a storage fabric is sized from; of a unit that is not full, `least_ports` are there from the beginning."""
-
-    nodes: int
-    switch_ports: int
-    unit: int
-    node_ports: int = 2
-    ports_per_unit: int = 8
-    nodes_planned: int = 0
-    reserved_slots: int = 0
-    least_ports: int = 0
-
-    @property
-    def planned(self) -> int:
-        """Return how many nodes spines are sized for."""
-        return max(self.nodes, self.nodes_planned)
-
-
-@dataclass(frozen=True, slots=True)
-class StorageSize:
-    """The size of a storage fabric; `on_spines` says where the storage system is attached."""
-
-    units: int
-    slots: int
-    ports: int
-    leaf: int
-    spine: int
-    leaf_up: int
-    leaf_ports: int
-    on_spines: bool
-    node_leaf: int
-    leaf_spine: int
-
-    @property
-    def subscription(self) -> str:
-        """Return the ratio of attached leaf ports to the up-links of the leaf."""
-        if self.on_spines:
-            return self.subscription_nodes
-        return self.subscription_all
-
-    @property
-    def subscription_nodes(self) -> str:
-        """Return the ratio of a leaf's node ports to its up-links."""
-        return ratio(self.slots, self.leaf_up)
-
-    @property
-    def subscription_all(self) -> str:
-        """Return the ratio of a leaf's node and storage ports to its up-links, wherever the storage is attached."""
-        return ratio(self.slots + self.leaf_ports, self.leaf_up)
+        return self.leaf_up // max(self.spines_per_plane, 1)
 
 
 def size_compute(fabric: ComputeParameters, others_hold: int | None = None) -> ComputeSize:
@@ -129,6 +78,8 @@ def size_compute(fabric: ComputeParameters, others_hold: int | None = None) -> C
     _check_nodes(fabric, others_hold)
     if fabric.layout == "classic":
         return _size_classic(fabric)
+    if fabric.layout == "single":
+        return _size_single(fabric)
     units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
     slots = slots_of(fabric.planned + fabric.reserved_slots, fabric.unit)
     down = fabric.rail_ports * slots
@@ -141,34 +92,6 @@ def size_compute(fabric: ComputeParameters, others_hold: int | None = None) -> C
         up=divided(down, fabric.oversubscription),
     )
     return _size_above(fabric, shape, units, slots)
-
-
-def size_storage(fabric: StorageParameters) -> StorageSize:
-    """Size a storage fabric of two tiers, or refuse it."""
-    units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
-    planned_units = units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
-    slots = slots_of(fabric.planned + fabric.reserved_slots, fabric.unit)
-    leaf, planned_leaf = fabric.node_ports * units, fabric.node_ports * planned_units
-    planned_ports = storage_ports(fabric, fabric.planned)
-    per_leaf = ceil(planned_ports / planned_leaf)
-    up = min(slots, fabric.switch_ports - slots - per_leaf)
-    if up < 1:
-        raise _no_uplinks(fabric, per_leaf)
-    spine = spread(planned_leaf, up, fabric.switch_ports)
-    if spine is None:
-        raise _third_storage_tier(fabric)
-    return StorageSize(
-        units=units,
-        slots=slots,
-        ports=storage_ports(fabric, fabric.nodes),
-        leaf=leaf,
-        spine=spine,
-        leaf_up=up,
-        leaf_ports=per_leaf,
-        on_spines=spine * fabric.switch_ports - planned_leaf * up > planned_ports,
-        node_leaf=fabric.node_ports * fabric.nodes,
-        leaf_spine=leaf * up,
-    )
 
 
 def spread(leaves: int, up: int, budget: int) -> int | None:
@@ -201,6 +124,9 @@ def divided(count: int, by: float) -> int:
 
 def ratio(first: int, second: int) -> str:
     """Return a ratio in its lowest terms, such as 3:2."""
+    if not second:
+        # A lone switch has no up-links, and nothing to share.
+        return "1:1"
     shared = gcd(first, second) or 1
     return f"{first // shared}:{second // shared}"
 
@@ -208,11 +134,6 @@ def ratio(first: int, second: int) -> str:
 def most_nodes(fabric: ComputeParameters) -> int:
     """Return the nodes that a tree of three tiers of this switch holds."""
     return fabric.switch_ports**3 // 4 // fabric.node_ports
-
-
-def most_storage_nodes(fabric: StorageParameters) -> int:
-    """Return the nodes that two tiers of this switch hold: a spine has a port for each leaf, one up-link of each."""
-    return max(fabric.switch_ports // fabric.node_ports * fabric.unit - fabric.reserved_slots, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +156,42 @@ def _size_classic(fabric: ComputeParameters) -> ComputeSize:
     shape = _Leaves(leaves, planned, 1, half, divided(half, fabric.oversubscription))
     units = units_of(fabric.nodes + fabric.reserved_slots, fabric.unit)
     return _size_above(fabric, shape, units, slots_of(fabric.planned + fabric.reserved_slots, fabric.unit))
+
+
+def _size_single(fabric: ComputeParameters) -> ComputeSize:
+    """Size a fabric of one switch, or refuse nodes that it has no ports for."""
+    slots = fabric.planned + fabric.reserved_slots
+    fits = fabric.switch_ports // fabric.node_ports - fabric.reserved_slots
+    if fabric.planned > fits:
+        raise more_than_one("compute", fabric.planned, fits, fabric.node_ports * slots)
+    return ComputeSize(
+        tiers=1,
+        units=1,
+        slots=slots,
+        leaf=1,
+        spine=0,
+        core=0,
+        leaf_down=fabric.node_ports * slots,
+        leaf_up=0,
+        spines_per_plane=0,
+        plane_leaves=1,
+        groups=0,
+        spine_up=0,
+        core_groups=0,
+        node_leaf=fabric.node_ports * fabric.nodes,
+        leaf_spine=0,
+        spine_core=0,
+        fabric_manager=min(fabric.manager_cables, fabric.reserved_slots * fabric.node_ports),
+    )
+
+
+def more_than_one(name: str, planned: int, fits: int, ports: int) -> Refusal:
+    """Return the refusal of nodes that one switch of a fabric has no ports for."""
+    return refuse(
+        f"{planned:,} nodes do not fit one {name} switch, which has ports for {fits:,}",
+        hint=f"leave `layout: single` out, or use a switch with {ports + ports % 2} ports",
+        field=f"fabrics.{name}.layout",
+    )
 
 
 def _size_above(fabric: ComputeParameters, leaves: _Leaves, units: int, slots: int) -> ComputeSize:
@@ -288,13 +245,6 @@ def _core_cables(fabric: ComputeParameters, leaves: _Leaves, spines: int, plane_
     links = leaves.up // spines
     filled = [min(plane_leaves, leaves.per_rail - first) for first in range(0, leaves.per_rail, plane_leaves)]
     return leaves.rails * spines * sum(divided(count * links, fabric.taper) for count in filled)
-
-
-def storage_ports(fabric: StorageParameters, nodes: int) -> int:
-    """Return the ports for storage systems beside so many nodes."""
-    if nodes < fabric.unit:
-        return max(ceil(fabric.ports_per_unit * nodes / fabric.unit), min(fabric.least_ports, fabric.ports_per_unit))
-    return fabric.ports_per_unit * units_of(nodes + fabric.reserved_slots, fabric.unit)
 
 
 def reaches(spines: int, planes: int, core_groups: int) -> bool:
@@ -373,28 +323,6 @@ def _check_reach(fabric: ComputeParameters, spines: int, spine: int, core_groups
     raise refuse(
         f"{fabric.pods_planned} planned pods of {fabric.planned:,} nodes do not all meet in the core: "
         f"a leaf reaches {spines} of {core_groups} groups of cores",
-        hint=f"plan at most {fits[-1]} pods" if fits else "use a switch with more ports",
+        hint=f"plan at most {count(fits[-1], 'pod')}" if fits else "use a switch with more ports",
         field="fabrics.compute.pods_planned",
-    )
-
-
-def _no_uplinks(fabric: StorageParameters, per_leaf: int) -> Refusal:
-    fits = fabric.switch_ports - 1 - per_leaf
-    return refuse(
-        f"{fabric.unit} nodes and {per_leaf} storage ports leave no up-link on a leaf of {fabric.switch_ports} ports",
-        hint=f"units of at most {fits} nodes fit" if fits > 0 else "use a switch with more ports",
-        field="fabrics.storage.scalable_unit",
-    )
-
-
-def _third_storage_tier(fabric: StorageParameters) -> Refusal:
-    """Return the refusal, with the limit and the two ways out."""
-    most = most_storage_nodes(fabric)
-    leaves = fabric.node_ports * units_of(fabric.planned + fabric.reserved_slots, fabric.unit)
-    return refuse(
-        f"{fabric.planned:,} nodes need a third tier of storage switches, which is not designed: "
-        f"two tiers of {fabric.switch_ports}-port switches hold {most:,}",
-        hint=f"storage switches with {leaves + leaves % 2} ports would do, or several pods of at most {most:,} nodes, "
-        "each with storage of its own",
-        field="fabrics.storage.switch",
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podwright.design.requirements import Requirements, port_bytes_s
-from podwright.design.sizing import StorageSize
+from podwright.design.sizing_storage import StorageSize
 from podwright.design.speeds import link_speed
 from podwright.design.systems import storage_ends, without_cable
 from podwright.spec.problems import Refusal, refuse
@@ -57,6 +57,8 @@ def _too_few(requirements: Requirements, size: StorageSize, missing: list[str]) 
     storage = requirements.storage
     assert storage is not None, "ports are only dealt where there is a storage fabric"
     free = storage.node_ports * (storage.switch_ports - size.slots - 1)
+    if storage.layout == "single":
+        free = storage.switch_ports - storage.node_ports * size.slots
     fits = (
         per_unit
         for per_unit in range(storage.ports_per_unit + 1, free + 1)
@@ -127,4 +129,6 @@ def _shared_limits(requirements: Requirements, size: StorageSize | None) -> dict
     for host in requirements.hosts:
         gbps = link_speed(requirements.pod, requirements.models[host], "storage") or switch.speed_gbps
         nodes += storage.node_ports * min(gbps * 1e9 / 8, port)
+    if not size.spine:
+        return {"node ports": nodes}
     return {"leaf up-links": size.leaf * size.leaf_up * port, "node ports": nodes}

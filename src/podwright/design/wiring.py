@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podwright.design.sizing import ComputeParameters, ComputeSize, StorageParameters, StorageSize, divided
+from podwright.design.sizing import ComputeParameters, ComputeSize, divided
+from podwright.design.sizing_storage import StorageParameters, StorageSize
 from podwright.design.topology import slot_of
 
 
@@ -57,7 +58,7 @@ def wire_storage(
 ) -> Wired:
     """Wire a storage fabric; `systems` says what each storage port leads to, None for one that is kept free."""
     plan = _Storage(fabric, size)
-    cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.system_cables(systems)]
+    cables = [*plan.node_cables(hosts), *plan.leaf_cables(), *plan.core_cables(), *plan.system_cables(systems)]
     return Wired(plan.switches(), cables)
 
 
@@ -66,7 +67,9 @@ class _Compute:
 
     def __init__(self, fabric: ComputeParameters, size: ComputeSize) -> None:
         self.fabric, self.size = fabric, size
-        self.classic = fabric.layout == "classic"
+        self.classic = fabric.layout in ("classic", "single")
+        # How many ports of a leaf go to nodes where these fill leaf after leaf.
+        self.filled = fabric.switch_ports if fabric.layout == "single" else fabric.switch_ports // 2
         self.rails, self.slots = fabric.rails, size.slots
         if self.classic:
             self.rails, self.slots = 1, 0
@@ -131,7 +134,7 @@ class _Compute:
 
     def _leaf_port(self, slot: int, nic: int) -> tuple[str, int]:
         if self.classic:
-            leaf, port = divmod(slot * self.fabric.node_ports + nic, self.fabric.switch_ports // 2)
+            leaf, port = divmod(slot * self.fabric.node_ports + nic, self.filled)
             return self.leaf_names[leaf][0], port + 1
         width = self.fabric.rail_ports
         unit, index = divmod(slot, self.fabric.unit)
@@ -180,8 +183,9 @@ class _Storage:
 
     def __init__(self, fabric: StorageParameters, size: StorageSize) -> None:
         self.fabric, self.size = fabric, size
+        self.is_single = fabric.layout == "single"
         self.names = [self._row_names(i) for i in range(size.units)]
-        self.spines = [f"st-spine-{s + 1:02d}" for s in range(size.spine)]
+        self.spines = [self._spine_name(s) for s in range(size.spine)]
 
     def switches(self) -> list[Switch]:
         width = self.fabric.node_ports
@@ -190,25 +194,46 @@ class _Storage:
             for q, name in enumerate(row):
                 switches.append(Switch(name, "storage", "leaf", i + 1, q + 1, i * width + q + 1))
         for s, name in enumerate(self.spines):
-            switches.append(Switch(name, "storage", "spine", 0, 0, s + 1))
+            group = s // self.size.spines_per_group + 1 if self.size.core_groups else 0
+            switches.append(Switch(name, "storage", "spine", 0, group, s + 1))
+        for number in range(self.size.core):
+            group, index = divmod(number, self.size.spine_up)
+            switches.append(Switch(_storage_core(group, index), "storage", "core", 0, group + 1, number + 1))
         return switches
 
     def node_cables(self, hosts: Sequence[str]) -> Iterator[Cable]:
+        width = self.fabric.node_ports
         for node, host in enumerate(hosts):
-            unit, index = divmod(slot_of(node, self.size.slots, self.fabric.reserved_slots), self.fabric.unit)
-            for q in range(self.fabric.node_ports):
+            slot = slot_of(node, self.size.slots, self.fabric.reserved_slots)
+            unit, index = divmod(slot, self.fabric.unit)
+            for q in range(width):
+                if self.is_single:
+                    yield Cable("storage", "node_leaf", host, q + 1, self.names[0][0], slot * width + q + 1)
+                    continue
                 yield Cable("storage", "node_leaf", host, q + 1, self.names[unit][q], index + 1)
 
     def leaf_cables(self) -> Iterator[Cable]:
-        links, base = self._links, self.fabric.switch_ports - self.size.leaf_up
+        links, base = self.size.links, self.fabric.switch_ports - self.size.leaf_up
+        each = self.size.spines_per_group
         for i, row in enumerate(self.names):
             for q, leaf in enumerate(row):
-                index = i * self.fabric.node_ports + q
-                for s, spine in enumerate(self.spines):
+                group, index = divmod(i * self.fabric.node_ports + q, self.size.group_leaves or 1 << 30)
+                for s, spine in enumerate(self.spines[group * each : (group + 1) * each]):
                     for j in range(links):
                         yield Cable(
                             "storage", "leaf_spine", leaf, base + links * s + j + 1, spine, links * index + j + 1
                         )
+
+    def core_cables(self) -> Iterator[Cable]:
+        """Yield a cable from each spine to every core of one group, as far as there are leaves below it."""
+        if not self.size.core_groups:
+            return
+        half = self.fabric.switch_ports // 2
+        for index, spine in enumerate(self.spines):
+            leaves = self.size.leaves_of_group(index // self.size.spines_per_group)
+            port, group = divmod(index, self.size.core_groups)
+            for j in range(leaves * self.size.links):
+                yield Cable("storage", "spine_core", spine, half + j + 1, _storage_core(group, j), port + 1)
 
     def system_cables(self, systems: Sequence[tuple[str, int] | None]) -> Iterator[Cable]:
         port_of = self._spine_port if self.size.on_spines else self._leaf_port
@@ -218,20 +243,29 @@ class _Storage:
                 yield Cable("storage", "storage", *end, switch, number)
 
     def _row_names(self, i: int) -> list[str]:
-        return [f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(self.fabric.node_ports)]
+        width = 1 if self.is_single else self.fabric.node_ports
+        return [f"st-leaf-u{i + 1:02d}-{q + 1}" for q in range(width)]
 
-    @property
-    def _links(self) -> int:
-        return self.size.leaf_up // self.size.spine
+    def _spine_name(self, index: int) -> str:
+        if not self.size.core_groups:
+            return f"st-spine-{index + 1:02d}"
+        group, number = divmod(index, self.size.spines_per_group)
+        return f"st-spine-g{group + 1}-{number + 1:02d}"
 
     def _spine_port(self, port: int) -> tuple[str, int]:
         """Return a port after those of all planned leaves, in turn over the spines."""
         leaves = self.fabric.node_ports * -(-(self.fabric.planned + self.fabric.reserved_slots) // self.fabric.unit)
         index, spine = divmod(port, self.size.spine)
-        return self.spines[spine], leaves * self._links + index + 1
+        return self.spines[spine], leaves * self.size.links + index + 1
 
     def _leaf_port(self, port: int) -> tuple[str, int]:
         """Return a port after the node ports, in turn over the leaves of a unit."""
+        if self.is_single:
+            return self.names[0][0], self.size.slots * self.fabric.node_ports + port + 1
         unit, index = divmod(port, self.fabric.ports_per_unit)
         row, q = divmod(index, self.fabric.node_ports)
         return self.names[unit][q], self.size.slots + row + 1
+
+
+def _storage_core(group: int, number: int) -> str:
+    return f"st-core-{group + 1}-{number + 1:02d}"

@@ -99,8 +99,8 @@ class ComputeFabric(Strict):
     switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
-    layout: Literal["rail", "classic"] = Field(
-        "rail", description="rail: one leaf per NIC and unit; classic: leaves filled in order"
+    layout: Literal["rail", "classic", "single"] = Field(
+        "rail", description="rail: one leaf per NIC and unit; classic: leaves filled in order; single: one switch"
     )
     rails: Count | None = Field(default=None, description="planes of the fabric; divides the compute ports of a node")
     scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
@@ -122,6 +122,7 @@ class StorageFabric(Strict):
     switch: Annotated[SwitchModel, SWITCHES, BeforeValidator(SWITCHES.resolve)] | None = Field(
         default=None, description="a library name, or {ports: 64}"
     )
+    layout: Literal["tree", "single"] = Field("tree", description="tree: leaves and spines; single: one switch")
     scalable_unit: Count | None = Field(default=None, description="nodes that are added at once")
     node_ports: Count | None = Field(default=None, description="storage ports of a node")
     ports_per_unit: Count | None = Field(default=None, description="ports of the storage system for each unit")

@@ -48,10 +48,12 @@ def test_json_has_exactly_these_keys(call: Call) -> None:
         "cables": {"node_leaf": 1120, "leaf_spine": 1120, "spine_core": 560, "fabric_manager": 0},
     }
     assert document["storage"] == {
+        "tiers": 2,
         "ports": 56,
         "leaf": 14,
         "spine": 8,
-        "cables": {"node_leaf": 280, "leaf_spine": 224, "storage": 56},
+        "core": 0,
+        "cables": {"node_leaf": 280, "leaf_spine": 224, "spine_core": 0, "storage": 56},
         "subscription": "5:4",
         "subscription_nodes": "5:4",
         "subscription_all": "3:2",

@@ -62,7 +62,7 @@ def test_what_cannot_be_predicted_is_refused(request_: JobRequest, message: str)
 
 def test_growth_goes_into_the_document_and_the_files() -> None:
     small, large = designed(20), designed(40)
-    with pytest.raises(Refusal, match="moves 182 cables that are in use"):
+    with pytest.raises(Refusal, match="moves 184 cables that are in use"):
         large.growth_from(small)
     growth = large.growth_from(small, allow_moves=True)
     assert large.as_json(growth=growth)["growth"] == growth.as_json()

@@ -18,6 +18,7 @@ from podwright.design.exports.files import design_files
 from podwright.design.exports.rack_drawing import racks_svg
 from podwright.design.exports.schedulers import scheduler_files
 from podwright.design.exports.svg import CLASSES, palette
+from podwright.design.management_tiers import SITE
 from podwright.design.topology import tree_switches
 from podwright.spec import expand_hosts
 from tests.unit.design.pods import designed
@@ -48,7 +49,10 @@ def test_the_cable_plan_has_every_cable_with_both_ends(files: dict[str, str]) ->
         *("dgx0001", "mlx5_0"),
         *("leaf-u01-r1", "1"),
     )
+    assert [row["device_a"] for row in plan if row["device_b"] == SITE] == ["mg-agg-1-01", "mg-agg-2-01"]
     for row in plan:
+        if row["device_b"] == SITE:
+            continue
         place = design.floor.places[row["device_b"]]
         assert (row["rack_b"], row["u_b"]) == (place.rack, str(place.unit))
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
+from hashlib import sha256
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podwright.design.losses import leaf_losses, lose
 from podwright.spec import Refusal
+from podwright.spec.hostlist import expand_hosts
+from tests.paths import CASES
 from tests.unit.design.pods import designed, group
 
+ROWS = list(csv.DictReader((CASES / "design" / "addresses_0_2.csv").read_text().splitlines()))
 HOSTS = {"hosts": "mgmt[1-3]", "model": "cpu-server", "roles": ["management"]}
 
 
@@ -22,7 +29,7 @@ def test_no_port_and_no_address_twice(nodes: int, model: str) -> None:
     assert made is not None
     ports = [(c.a, c.a_port) for c in made.cables] + [(c.b, c.b_port) for c in made.cables]
     assert len(ports) == len(set(ports))
-    limits = {"leaf": 48 + 2, "aggregation": 32}
+    limits = {"leaf": 48 + 2, "aggregation": 32, "core": 32}
     tiers = {switch.name: switch.tier for switch in made.switches}
     assert all(1 <= port <= limits[tiers[name]] for name, port in ports if name in tiers)
     assert Counter(c.kind for c in made.cables)["bmc"] == made.bmc_ports
@@ -41,11 +48,15 @@ def test_every_host_and_switch_is_on_it() -> None:
     switches = {switch.name for one in design.wired.values() for switch in one.switches}
     assert {*design.pod.hosts(), *switches} <= ends
     by_name = {network.name: network for network in design.management.networks}
-    assert list(by_name) == ["bmc", "management", "switches", "storage1", "storage2"]
+    later = ["provision", "power", "backbone"]
+    assert list(by_name) == ["bmc", "management", "switches", "storage1", "storage2", *later]
     assert set(by_name["bmc"].addresses) == set(design.pod.hosts())
-    assert set(by_name["switches"].addresses) == {switch.name for switch in design.switches}
+    joined = {*by_name["switches"].addresses, *by_name["backbone"].addresses}
+    assert joined == {switch.name for switch in design.switches}
+    assert set(by_name["power"].addresses) == set(design.floor.pdus) <= ends
+    assert set(by_name["provision"].addresses) == set(design.pod.hosts())
     assert str(by_name["bmc"].addresses["dgx0001"]) == "10.0.0.16"
-    assert [network.vlan for network in by_name.values()] == [101, 102, 103, 0, 0]
+    assert [network.vlan for network in by_name.values()] == [101, 102, 103, 0, 0, 104, 105, 106]
 
 
 def test_a_wrong_network_is_refused() -> None:
@@ -60,13 +71,67 @@ def test_fast_ports_without_a_switch_for_them_are_told() -> None:
     assert sum(c.b.startswith("mg-agg") and c.kind == "node" for c in design.management.cables) == 8
 
 
-def test_aggregation_switches_that_only_the_site_joins_are_said() -> None:
-    design = designed(31, "dgx-h100")
+def test_every_network_has_an_ipv6_network_beside_it() -> None:
+    networks = designed(31, "dgx-h100").networks
+    assert len({network.subnet6 for network in networks}) == len(networks)
+    assert all(network.subnet6.prefixlen == 64 and network.subnet6.is_private for network in networks)
+    (bmc, *_) = networks
+    assert (str(bmc.addresses["dgx0001"]), str(bmc.address6("dgx0001"))[-4:]) == ("10.0.0.16", "::10")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model']}-{row['nodes']}")
+def test_no_address_of_version_0_2_has_changed(row: dict[str, str]) -> None:
+    """The networks of that version, member by member, of pods that were designed with it."""
+    hosts = [group(int(row["nodes"]), row["model"]), HOSTS]
+    fabrics = {"compute": {"nodes_planned": int(row["planned"])}}
+    fast = {"name": "fast", "kind": "lustre", "model": "ddn-ai400x", "bandwidth": "60GB/s"}
+    storage = [fast, {"name": "home", "kind": "nfs"}]
+    lines = []
+    for network in designed(1, nodes=hosts, fabrics=fabrics, storage=storage).networks:
+        if network.name not in ("provision", "power", "backbone"):
+            length = network.subnet.prefixlen
+            lines += [f"{network.name},{name},{address}/{length}" for name, address in network.addresses.items()]
+    assert sha256("\n".join(lines).encode()).hexdigest() == row["sha256"]
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 200),
+    st.sampled_from(["dgx-a100", "dgx-h100", "dgx-b300"]),
+    st.sampled_from([{}, {"switch": {"ports": 24}}, {"aggregation": {"ports": 8, "speed": "100Gb/s"}}]),
+)
+def test_it_is_one_network(nodes: int, model: str, management: dict[str, Any]) -> None:
+    """The site's network reaches every device, and so it does when any switch that joins others is lost."""
+    design = designed(nodes, model, nodes=[group(nodes, model), HOSTS], fabrics={"management": management})
+    assert not any(lose(design, []).cut_off.values())
+    made = design.management
+    assert made is not None
+    said = leaf_losses(made.cables)
+    joining = [switch.name for switch in made.switches if switch.tier != "leaf"]
+    for name in [*said, *joining[:2], *joining[-2:]]:
+        cut_off = lose(design, [name]).cut_off
+        found = {network: set(cut_off[network]) for network in ("management", "bmc")}
+        assert found == {network: set(expand(said.get(name, {}).get(network, ""))) for network in found}
+
+
+def expand(text: str) -> list[str]:
+    return expand_hosts(text) if text else []
+
+
+def test_a_large_pod_has_three_tiers_of_management_switches() -> None:
+    design = designed(1000, "dgx-h100")
     assert design.management is not None
-    above = design.management.count("aggregation")
-    (note,) = (note for note in design.notes if "aggregation" in note)
-    assert note.startswith(f"{above} aggregation switches are not joined to each other: 2 ports of each are kept")
-    assert not any("aggregation" in note for note in designed(140).notes)
+    count = {tier: design.management.count(tier) for tier in ("leaf", "aggregation", "core")}
+    assert count == {"leaf": 55, "aggregation": 72, "core": 6}
+    assert Counter(cable.kind for cable in design.management.cables)["site"] == 2
+    assert lose(design, ["mg-core-1-01"]).cut_off["management"] == []
+
+
+def test_switches_with_too_few_ports_are_refused() -> None:
+    with pytest.raises(Refusal, match="a node has 2 management ports, and a switch of 3 has 1 for it"):
+        designed(2, fabrics={"management": {"switch": {"ports": 3}}})
+    with pytest.raises(Refusal, match="a switch of 3 ports cannot join others"):
+        designed(2, fabrics={"management": {"aggregation": {"ports": 3}}})
 
 
 def test_a_switch_managed_from_outside_has_no_cable_and_its_fabric_a_subnet_manager() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+from math import ceil
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.design import sizing
-from podwright.design.sizing import ComputeParameters, StorageParameters, size_compute, size_storage
+from podwright.design.sizing import ComputeParameters, size_compute
+from podwright.design.sizing_storage import StorageParameters, size_storage
 from podwright.spec import Refusal
 from tests.paths import CASES as ALL_CASES
 
@@ -160,8 +162,14 @@ def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, por
         check_hint(refusal)
         return
     assert size.slots + size.leaf_ports + size.leaf_up <= radix
-    assert size.leaf_up % size.spine == 0
-    assert size.leaf * size.leaf_up // size.spine <= radix
+    assert size.leaf_up % size.spines_per_group == 0
+    if size.tiers == 2:
+        assert size.leaf * size.leaf_up // size.spine <= radix
+        return
+    assert size.group_leaves * size.links == size.spine_up <= radix // 2
+    assert size.spine == ceil(size.leaf / size.group_leaves) * size.spines_per_group <= size.core_groups * radix
+    assert size.core_groups <= size.spines_per_group, "every leaf reaches every core"
+    assert size.spine_core == size.leaf_spine
 
 
 @pytest.mark.parametrize(
@@ -200,15 +208,17 @@ def test_what_a_refusal_proposes_works() -> None:
     assert size_compute(ComputeParameters(2001, 8, 42, 8, 20)).tiers == 3
 
 
-def test_a_third_tier_of_storage_is_refused() -> None:
+def test_a_fourth_tier_of_storage_is_refused() -> None:
     with pytest.raises(Refusal) as caught:
-        size_storage(StorageParameters(402, 40, 20))
+        size_storage(StorageParameters(8001, 40, 20))
     assert str(caught.value) == (
-        "fabrics.storage.switch: 402 nodes need a third tier of storage switches, which is not designed: "
-        "two tiers of 40-port switches hold 400\n\n"
-        "hint: storage switches with 42 ports would do, or several pods of at most 400 nodes, "
+        "fabrics.storage.switch: 8,001 nodes need a fourth tier of storage switches, which is not designed: "
+        "three tiers of 40-port switches hold 8,000\n\n"
+        "hint: storage switches with 42 ports would do, or several pods of at most 8,000 nodes, "
         "each with storage of its own"
     )
+    assert size_storage(StorageParameters(8000, 40, 20)).tiers == 3
+    assert size_storage(StorageParameters(402, 40, 20)).tiers == 3
     assert size_storage(StorageParameters(400, 40, 20)).leaf == 40
     assert size_storage(StorageParameters(402, 42, 20)).leaf == 42
 

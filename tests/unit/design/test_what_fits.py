@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from podwright.design.discovered import read_discovered
 from podwright.design.growth import check_pods
+from podwright.design.losses import lose
 from podwright.design.predict.placement import place
 from podwright.spec import Refusal, library
 from podwright.spec.nearest import one_of
@@ -47,24 +49,38 @@ def test_a_slower_switch_is_said_and_predicted() -> None:
     slow = {"compute": {"switch": "qm8700", "scalable_unit": 20}, "storage": {"switch": "qm8700", "scalable_unit": 20}}
     design, fast = designed(16, "dgx-h100", fabrics=slow), designed(16, "dgx-h100")
     assert design.notes[0] == "compute ports of 400 Gb/s on qm8700 of 200: links run at 200 Gb/s"
-    assert fast.notes == ["management ports of 400 Gb/s on sn3700 of 200: links run at 200 Gb/s"]
+    assert fast.notes[:1] == ["management ports of 400 Gb/s on sn3700 of 200: links run at 200 Gb/s"]
     speeds = [place(one.pod, one.requirements.hosts).wires.nic_gb_s for one in (design, fast)]
     assert speeds[0] * 2 == speeds[1]
 
 
 def test_hints_name_the_least_limit_of_all_fabrics() -> None:
-    assert "at most 400 nodes fit the pod's storage fabric, and 2,000 this one" in refused(2400)
-    designed(400)
+    storage = {"switch": {"ports": 20}, "scalable_unit": 8}
+    assert "at most 800 nodes fit the pod's storage fabric, and 2,000 this one" in refused(
+        2400, fabrics={"storage": storage}
+    )
+    assert "at most 2,000 nodes fit" in refused(2400)
 
 
-def test_a_third_storage_tier_is_refused_with_the_limit_and_two_ways_out() -> None:
-    message = refused(401)
-    assert "two tiers of 40-port switches hold 400" in message
-    assert "storage switches with 42 ports would do, or several pods of at most 400 nodes" in message
+def test_storage_has_a_third_tier_where_two_do_not_do() -> None:
+    """A row of NVIDIA's table for DGX B200, whose storage has more leaves than a spine has ports."""
+    storage = designed(2048, "dgx-b200").storage
+    assert storage is not None
+    assert (storage.tiers, storage.leaf, storage.spine, storage.core) == (3, 128, 112, 64)
+
+
+def test_a_pod_with_three_tiers_of_storage_becomes_files() -> None:
+    design = designed(40, fabrics={"storage": {"switch": {"ports": 8, "speed": "200Gb/s"}, "scalable_unit": 3}})
+    assert design.storage is not None
+    assert design.storage.tiers == 3
+    files = design.files()
+    assert "st-core-1-01" in files["storage.svg"]
+    assert len(read_discovered(files["storage.ibnetdiscover"]).ports()) == 2 * len(design.wired["storage"].cables)
+    assert lose(design, []).cut_off["storage"] == []
 
 
 def test_unknown_power_is_at_least() -> None:
-    assert designed(20).floor.power_text == "at least 130.3 kW in all"
+    assert designed(20).floor.power_text == "at least 130.6 kW in all"
 
 
 @pytest.mark.parametrize("model", ["dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300"])

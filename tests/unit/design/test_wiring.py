@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podwright.design.sizing import ComputeParameters, StorageParameters, divided, size_compute, size_storage
+from podwright.design.sizing import ComputeParameters, divided, size_compute
+from podwright.design.sizing_storage import StorageParameters, size_storage
 from podwright.design.systems import storage_ends
 from podwright.design.topology import topology_of
 from podwright.design.wiring import Cable, Wired, wire_compute, wire_storage
@@ -159,11 +160,10 @@ def test_laws_of_storage(nodes: int, radix: int, unit: int, node_ports: int, por
     assert len(used) == len(set(used))
     names = {switch.name for switch in made.switches}
     assert all(1 <= port <= radix for name, port in used if name in names)
-    assert Counter(c.kind for c in made.cables) == {
-        "node_leaf": size.node_leaf,
-        "leaf_spine": size.leaf_spine,
-        "storage": size.ports,
-    }
+    kinds = {"node_leaf": size.node_leaf, "leaf_spine": size.leaf_spine, "storage": size.ports}
+    kinds |= {"spine_core": size.spine_core} if size.core else {}
+    assert Counter(c.kind for c in made.cables) == kinds
+    assert len(made.switches) == size.leaf + size.spine + size.core
     on = {c.b for c in made.cables if c.kind == "storage"}
     assert all(name.startswith("st-spine" if size.on_spines else "st-leaf") for name in on)
 

@@ -23,6 +23,7 @@ from podwright.design.exports.files import design_files
 from podwright.design.exports.ibnet import Port
 from podwright.design.exports.netbox import netbox_files
 from podwright.design.exports.schedulers import scheduler_files
+from podwright.design.management_tiers import SITE
 from podwright.spec import Refusal
 from tests.paths import CASES
 from tests.unit.design.pods import designed, group
@@ -73,7 +74,7 @@ def test_no_port_twice_no_name_twice_and_both_ends_exist(
     assert [end for end, count in ends.items() if count > 1] == []
     names = Counter(device.name for rack in design.floor.racks for _, device in rack.devices)
     assert [name for name, count in names.items() if count > 1] == []
-    assert {device for device, _ in ends} <= {*names, "storage", "home"}
+    assert {device for device, _ in ends} <= {*names, *design.floor.pdus, "storage", "home", SITE}
     panels = Counter((row[f"device_{side}"], row[f"panel_{side}"]) for row in cables for side in "ab")
     assert set(panels.values()) == {1}
     labels = Counter(row["label"] for row in cables)
@@ -144,7 +145,9 @@ def _check_row(row: dict[str, str], form: dict[str, Any], known: dict[str, set[t
 def _unique(records: list[dict[str, str]], columns: list[list[str]]) -> set[tuple[str, ...]]:
     """Return the key by which others name a row, which is the first; no key of a form is there twice."""
     for key in columns:
-        counted = Counter(tuple(row[column] for column in key) for row in records)
+        # A value that is left out is no value, and equal to no other.
+        values = [tuple(row[column] for column in key) for row in records]
+        counted = Counter(value for value in values if all(value))
         assert [value for value, count in counted.items() if count > 1] == []
     return {tuple(row[column] for column in columns[0]) for row in records}
 

@@ -27,7 +27,9 @@ def dot(design: Blueprint, fabric: str) -> str:
     for tier in TIERS:
         names = dict.fromkeys(boxes[switch.name] for switch in design.wired[fabric].switches if switch.tier == tier)
         if names:
-            lines.append("  { rank=same; " + " ".join(f'"{name}";' for name in names) + " }")
+            # Edges that nobody sees hold the boxes of a tier in their order: Graphviz would mix the rails.
+            chain = " -- ".join(f'"{name}"' for name in names)
+            lines.append(f"  {{ rank=same; edge [style=invis]; {chain}; }}")
     pairs = Counter((boxes[cable.a], boxes[cable.b]) for cable in design.wired[fabric].cables)
     lines += [f'  "{a}" -- "{b}" [label="{count}"];' for (a, b), count in pairs.items()]
     return "\n".join([*lines, "}"]) + "\n"

@@ -7,7 +7,7 @@ plane, cores above all. Cables are drawn as bands with their number: two thousan
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from podwright.design.exports.svg import Drawing
@@ -100,12 +100,13 @@ class _Picture:
             y = self._storage(y, "spines") + 12
         if self.tiers["core"]:
             y = self._cores(y)
-        spines = self._spines(y)
+        spines = self._spines(y) if self.tiers["spine"] else y
         y = self._leaves(spines)
         if self.cables["storage"] and not self._on_spines:
             y = self._storage(y + 12, "leaves") + 4
-        self._foot(y)
-        self._legend(y + 36)
+        self.drawing.words(LEFT, y + 20, _foot(self.cables, len(self.design.requirements.hosts)), 12)
+        drawn = {*(tier for tier in self.tiers if self.tiers[tier]), *self.cables}
+        _legend(self.drawing, drawn, self.is_plain, y + 36)
         return self.drawing.text()
 
     @property
@@ -168,7 +169,17 @@ class _Picture:
                 low = max(low, self._spine_column(column, own, y))
             self._core_bands(y)
             return low
-        return self._shared_spines(spines, y)
+        planes: dict[int, list[Switch]] = defaultdict(list)
+        for switch in spines:
+            planes[switch.plane].append(switch)
+        if len(planes) == 1:
+            return self._shared_spines(spines, y)
+        # Planes, and groups of a storage fabric, share no switch.
+        word = "plane" if self.fabric == "compute" else "group"
+        for number, own in sorted(planes.items()):
+            self.drawing.words(self.grid.span[0] - GAP, y + 14, f"{word} {number}", 11, "soft", "end")
+            y = self._rows_of_spines(own, y) + GAP
+        return y - GAP
 
     def _shared_spines(self, spines: Sequence[Switch], y: float) -> float:
         """Draw spines that all leaves share: in one row over the columns, or in several where that is too narrow."""
@@ -181,6 +192,10 @@ class _Picture:
                 self.spine_x[switch.number] = (x, x + width)
                 self._small("spine", x, y, switch, width)
             return y + SMALL[1]
+        return self._rows_of_spines(spines, y)
+
+    def _rows_of_spines(self, spines: Sequence[Switch], y: float) -> float:
+        left, right = self.grid.span
         fits = max(int((right - left + 4) // (SMALL[0] + 4)), 1)
         per_row = -(-len(spines) // -(-len(spines) // fits))
         for number, switch in enumerate(spines):
@@ -240,13 +255,12 @@ class _Picture:
         by_cell = {(switch.unit, switch.plane): switch for switch in self.tiers["leaf"]}
         if self.is_plain:
             return self._classic(y, first)
-        self._leaf_bands(y + 2, first - 18)
+        if self.tiers["spine"]:
+            self._leaf_bands(y + 2, first - 18)
+            self._leaf_links(y)
         for column in range(self.columns):
             middle = self.grid.x(column) + CELL[0] / 2
             self.drawing.words(middle, first - 6, _column_name(self.design, self.fabric, column), 11, "soft", "middle")
-        self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
-        links = max(number for (_, above), number in self.pairs.items() if above.startswith(("spine", "st-spine")))
-        self.drawing.words(LEFT, y + BAND / 2 + 12, f"{links} from a leaf to each of its spines", 11, "soft")
         for number in range(1, max(switch.unit for switch in self.tiers["leaf"]) + 1):
             top_y = first + (number - 1) * (CELL[1] + 4)
             hosts = self.hosts[number]
@@ -258,6 +272,12 @@ class _Picture:
                 if switch is not None:
                     self._cell(self.grid.x(column), top_y, switch)
         return first + max(switch.unit for switch in self.tiers["leaf"]) * (CELL[1] + 4)
+
+    def _leaf_links(self, y: float) -> None:
+        """Say how many cables the bands stand for."""
+        self.drawing.words(LEFT, y + BAND / 2 - 4, f"{self.cables['leaf_spine']:,} cables", 12)
+        links = max(number for (_, above), number in self.pairs.items() if above.startswith(("spine", "st-spine")))
+        self.drawing.words(LEFT, y + BAND / 2 + 12, f"{links} from a leaf to each of its spines", 11, "soft")
 
     def _leaf_bands(self, top: float, bottom: float) -> None:
         """Draw the bands above the leaves: to each spine where they stand in one row, else to all of them at once."""
@@ -278,10 +298,11 @@ class _Picture:
     def _classic(self, top: float, y: float) -> float:
         """Draw the leaves of a layout without rails: a plain list, and all cables above them as one band."""
         left, right = self.grid.span
-        self.drawing.band("band-leaf", (left, right), (LEFT, self.grid.plain_right), (top + 2, y - 4))
-        each = sorted(number for (_, above), number in self.pairs.items() if above.startswith("spine"))
-        text = f"{self.cables['leaf_spine']:,} cables, {_span(each)} from a leaf to each spine"
-        self.drawing.words((left + right) / 2, (top + y) / 2 + 4, text, 12, "text", "middle")
+        if self.tiers["spine"]:
+            self.drawing.band("band-leaf", (left, right), (LEFT, self.grid.plain_right), (top + 2, y - 4))
+            each = sorted(number for (_, above), number in self.pairs.items() if above.startswith("spine"))
+            text = f"{self.cables['leaf_spine']:,} cables, {_span(each)} from a leaf to each spine"
+            self.drawing.words((left + right) / 2, (top + y) / 2 + 4, text, 12, "text", "middle")
         for number, switch in enumerate(self.tiers["leaf"]):
             row, column = divmod(number, PLAIN_ROW)
             self._cell(LEFT + column * (CELL[0] + 4), y + row * (CELL[1] + 4), switch)
@@ -291,28 +312,6 @@ class _Picture:
         self.drawing.box("leaf", x, y, *CELL, switch.name)
         self.drawing.words(x + CELL[0] / 2, y + 16, switch.name, 11, "text", "middle")
 
-    def _foot(self, y: float) -> None:
-        nodes = self.cables["node_leaf"]
-        each = nodes // max(len(self.design.requirements.hosts), 1)
-        line = f"{nodes:,} cables from nodes to leaves, {each} from each node"
-        managers = self.cables["fabric_manager"]
-        if managers:
-            line += f"; {managers:,} from fabric managers"
-        self.drawing.words(LEFT, y + 20, line, 12)
-
-    def _legend(self, y: float) -> None:
-        """Draw what boxes and bands mean."""
-        x = LEFT
-        kinds = [kind for kind in ("leaf", "spine", "core", "storage") if self.tiers[kind] or self.cables[kind]]
-        if not self.is_plain:
-            kinds.insert(0, "node")
-        for kind in kinds:
-            self.drawing.box(kind, x, y, 16, 12)
-            self.drawing.words(x + 22, y + 10, LEGEND[kind], 11, "soft")
-            x += 36 + len(LEGEND[kind]) * 6.4
-        if not self.is_plain:
-            self.drawing.words(x, y + 10, "a band is as wide as its share of the cables", 11, "soft")
-
 
 LEGEND = {
     "node": "nodes of a unit",
@@ -321,6 +320,25 @@ LEGEND = {
     "core": "core switches",
     "storage": "storage",
 }
+
+
+def _foot(cables: Mapping[str, int], hosts: int) -> str:
+    """Return how many cables the nodes have."""
+    nodes, managers = cables["node_leaf"], cables["fabric_manager"]
+    line = f"{nodes:,} cables from nodes to leaves, {nodes // max(hosts, 1)} from each node"
+    return f"{line}; {managers:,} from fabric managers" if managers else line
+
+
+def _legend(drawing: Drawing, drawn: Container[str], is_plain: bool, y: float) -> None:
+    """Draw what boxes and bands mean."""
+    x = LEFT
+    kinds = [kind for kind in ("leaf", "spine", "core", "storage") if kind in drawn]
+    for kind in kinds if is_plain else ["node", *kinds]:
+        drawing.box(kind, x, y, 16, 12)
+        drawing.words(x + 22, y + 10, LEGEND[kind], 11, "soft")
+        x += 36 + len(LEGEND[kind]) * 6.4
+    if not is_plain:
+        drawing.words(x, y + 10, "a band is as wide as its share of the cables", 11, "soft")
 
 
 def _column_name(design: Blueprint, fabric: str, column: int) -> str:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from podwright.design.csv_text import write_csv
 from podwright.design.floor import Device
 from podwright.design.lengths import Laid
 from podwright.design.plan import Blueprint
+from podwright.design.racks import model_name, switch_model
 from podwright.spec import SwitchModel
 
-# Our kind of cable -> NetBox's.
-CABLES = {"dac": "dac-passive", "aoc": "aoc", "fibre": "smf", "cat6": "cat6", "unknown": ""}
+# Our kind of cable -> NetBox's; a fibre whose kind is not known has none.
+CABLES = {"dac": "dac-passive", "aoc": "aoc", "cat6": "cat6", "multimode": "mmf", "single-mode": "smf"}
+# Each network has a colour, of a set that colour-blind people tell apart (Okabe and Ito); what is on none is grey.
+COLOURS = {"compute": "0072b2", "storage": "e69f00", "management": "009e73"}
+GREY = "9e9e9e"
+# How the titles of the hardware library begin.
+MAKERS = ("NVIDIA", "Mellanox", "DDN", "NetApp", "Pure Storage", "IBM", "Dell", "Supermicro", "HPE", "Lenovo")
+NO_MAKER = "Generic"
+PDU = Device("", "power feed", "pdu", 0, None)
 # A fabric and Gb/s -> NetBox's type of interface. Up to 4.6 a type of InfiniBand is one lane of it, whatever
 # the port has: the speed stands in a column of its own.
 INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
@@ -32,7 +41,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "interfaces": ("device", "name", "label", "type", "speed"),
     "cables": (
         *("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
-        *("type", "status", "label", "length", "length_unit"),
+        *("type", "status", "label", "color", "length", "length_unit"),
     ),
     "vlans": ("vid", "name", "status", "site"),
     "prefixes": ("prefix", "status", "vlan_site", "vlan", "description"),
@@ -70,18 +79,21 @@ def _csv(columns: Sequence[str], records: Iterable[Record]) -> str:
 
 def _records(design: Blueprint) -> dict[str, list[Record]]:
     """Return what each file holds, by the columns of all versions."""
-    site, maker = design.pod.name, "Generic"
-    devices: list[tuple[str, int, Device]] = []
+    site, makers = design.pod.name, _makers(design)
+    devices: list[tuple[str, int | str, Device]] = []
     for rack in design.floor.racks:
         devices += [(rack.name, unit, device) for unit, device in rack.devices]
+    if design.management is not None:
+        # A power feed stands beside the rack units, at no position.
+        devices += [(design.floor.places[name].rack, "", replace(PDU, name=name)) for name in design.floor.pdus]
     models = {device.model: device for _, _, device in devices}
     roles = sorted({device.kind for _, _, device in devices})
-    placed = {"manufacturer": maker, "site": site, "face": "front", "status": "planned"}
+    named = sorted({makers.get(model, NO_MAKER) for model in models})
     return {
         "sites": [{"name": site, "slug": site, "status": "active"}],
-        "manufacturers": [{"name": maker, "slug": _slug(maker)}],
-        "device-roles": [{"name": role, "slug": _slug(role), "color": "9e9e9e"} for role in roles],
-        "device-types": [_device_type(maker, device) for device in models.values()],
+        "manufacturers": [{"name": maker, "slug": _slug(maker)} for maker in named],
+        "device-roles": [{"name": role, "slug": _slug(role), "color": _colour(role)} for role in roles],
+        "device-types": [_device_type(makers.get(device.model, NO_MAKER), device) for device in models.values()],
         "racks": [
             {
                 "site": site,
@@ -93,9 +105,9 @@ def _records(design: Blueprint) -> dict[str, list[Record]]:
             for rack in design.floor.racks
         ],
         "devices": [
-            {"name": device.name, "role": device.kind, "device_role": device.kind}
-            | {"device_type": device.model, "rack": rack, "position": unit}
-            | placed
+            {"name": device.name, "role": device.kind, "device_role": device.kind, "site": site, "status": "planned"}
+            | {"manufacturer": makers.get(device.model, NO_MAKER), "device_type": device.model}
+            | {"rack": rack, "position": unit, "face": "front" if unit else ""}
             for rack, unit, device in devices
         ],
         "interfaces": list(_interfaces(design)),
@@ -103,6 +115,28 @@ def _records(design: Blueprint) -> dict[str, list[Record]]:
         "vlans": _vlans(design),
         "prefixes": _prefixes(design),
     }
+
+
+def _makers(design: Blueprint) -> dict[str, str]:
+    """Return who makes each model, as its title in the library begins."""
+    models = [*(group.model for group in design.pod.nodes), *design.requirements.manager_models.values()]
+    titles = {model.name or "node": model.title for model in models if model is not None}
+    for switch in design.switches:
+        model = switch_model(design.requirements, switch)
+        titles[model_name(model)] = model.title
+    for system in design.requirements.systems:
+        if system.storage.model is not None:
+            titles[system.storage.model.name or system.storage.kind] = system.storage.model.title
+    return {name: _maker(title or "") for name, title in titles.items()}
+
+
+def _maker(title: str) -> str:
+    return next((maker for maker in MAKERS if title.startswith(maker)), NO_MAKER)
+
+
+def _colour(text: str) -> str:
+    """Return the colour of the network that a kind of device begins with."""
+    return COLOURS.get(text.partition(" ")[0], GREY)
 
 
 def _device_type(maker: str, device: Device) -> Record:
@@ -128,6 +162,7 @@ def _placed(design: Blueprint) -> Iterable[Laid]:
 
 
 def _cables(design: Blueprint) -> Iterator[Record]:
+    modes = design.fibre_modes
     for cable, length, medium in _placed(design):
         a, b = design.sockets.ends(cable)
         yield {
@@ -137,9 +172,10 @@ def _cables(design: Blueprint) -> Iterator[Record]:
             "side_b_device": cable.b,
             "side_b_type": "dcim.interface",
             "side_b_name": b.name,
-            "type": CABLES[medium],
+            "type": CABLES.get(modes.get(cable, medium), ""),
             "status": "planned",
             "label": design.sockets.label(cable),
+            "color": _colour(cable.fabric),
             "length": f"{length:g}",
             "length_unit": "m",
         }
@@ -183,14 +219,14 @@ def _vlans(design: Blueprint) -> list[Record]:
 
 def _prefixes(design: Blueprint) -> list[Record]:
     """Return the networks; a VLAN is found by its number and its site, and a network without one has neither."""
-    return [
-        {
-            "prefix": network.subnet,
+    records: list[Record] = []
+    for network in design.networks:
+        record: Record = {
             "status": "active",
             "site": design.pod.name,
             "vlan_site": design.pod.name if network.vlan else "",
             "vlan": network.vlan or "",
             "description": network.purpose,
         }
-        for network in design.networks
-    ]
+        records += [{"prefix": prefix, **record} for prefix in (network.subnet, network.subnet6)]
+    return records

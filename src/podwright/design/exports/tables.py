@@ -112,8 +112,16 @@ def addresses(design: Blueprint) -> str:
     rows: list[tuple[object, ...]] = []
     for network in design.networks:
         for device, address in network.addresses.items():
-            rows.append((device, network.name, network.vlan or "", f"{address}/{network.subnet.prefixlen}"))
-    return write_csv(("device", "network", "vlan", "address"), rows)
+            rows.append(
+                (
+                    device,
+                    network.name,
+                    network.vlan or "",
+                    f"{address}/{network.subnet.prefixlen}",
+                    f"{network.address6(device)}/64",
+                )
+            )
+    return write_csv(("device", "network", "vlan", "address", "address6"), rows)
 
 
 def growth_plan(growth: Growth) -> str:

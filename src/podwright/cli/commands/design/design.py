@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from podwright.design import Checked, Design, Growth
     from podwright.spec import Pod
 
+GpuRead = Annotated[
+    str, typer.Option("--gpu-read", metavar="RATE", help="What one GPU must be able to read, for the verdict.")
+]
+AllowMoves = Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")]
+Steps = Annotated[bool, typer.Option("--steps", help="With --grow-from: the work leaf by leaf, with what still works.")]
+Built = Annotated[
+    Path | None,
+    typer.Option(
+        "--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed, or LLDP on Ethernet switches."
+    ),
+]
+Sizes = Annotated[
+    str | None, typer.Option("--sweep", metavar="nodes=A..B", help="What each of these sizes takes, as a table.")
+]
+
 
 def design_command(
     pod: Annotated[
@@ -39,31 +54,57 @@ def design_command(
     grow_from: Annotated[
         str | None, typer.Option("--grow-from", metavar="OLD", help="List what it takes to grow from this pod.")
     ] = None,
-    allow_moves: Annotated[bool, typer.Option("--allow-moves", help="Accept that cables in use are moved.")] = False,
-    check: Annotated[
-        Path | None,
-        typer.Option(
-            "--check", metavar="FILE", help="Compare with what `ibnetdiscover` printed, or LLDP on Ethernet switches."
-        ),
-    ] = None,
-    gpu_read: Annotated[
-        str, typer.Option("--gpu-read", metavar="RATE", help="What one GPU must be able to read, for the verdict.")
-    ] = "1GB/s",
+    allow_moves: AllowMoves = False,
+    steps: Steps = False,
+    check: Built = None,
+    gpu_read: GpuRead = "1GB/s",
+    sweep: Sizes = None,
     as_json: AsJson = False,
 ) -> int:
     """Print the design of a pod; the exit code is 1 when `--check` finds a cable that is not where it belongs."""
-    design = _design(_pod(pod, nodes, model), pod)
+    described = _pod(pod, nodes, model)
+    if sweep is not None:
+        return _sweep(described, sweep, out, as_json)
+    design = _design(described, pod)
     if check is not None:
         return _check(design, check, out, as_json)
-    growth = _growth(grow_from, design, allow_moves, pod) if grow_from else None
+    growth = _growth(grow_from, design, allow_moves or steps, pod) if grow_from else None
+    if steps:
+        return _steps(growth, as_json)
     if out is not None:
         _write(design.files(growth), out)
-    if as_json and cables and growth is None:
-        output.print_json(design.cables_json())
-    elif as_json:
-        output.print_json(design.as_json(_rate(gpu_read), growth))
-    else:
+    if not as_json:
         print("\n".join(_lines(design, growth, cables, _rate(gpu_read))))
+    elif cables and growth is None:
+        output.print_json(design.cables_json())
+    else:
+        output.print_json(design.as_json(_rate(gpu_read), growth))
+    return 0
+
+
+def _sweep(described: Pod, sizes: str, out: Path | None, as_json: bool) -> int:
+    from podwright.cli.commands.design.tables import sweep_table
+
+    sweep = designs.Sweep.of(described, sizes)
+    if out is not None:
+        _write(sweep.files(), out)
+    if as_json:
+        output.print_json(sweep.as_json())
+    else:
+        print("\n".join(sweep_table(sweep, output.width_of(sys.stdout))))
+    return 0
+
+
+def _steps(growth: Growth | None, as_json: bool) -> int:
+    from podwright.cli.commands.design.tables import step_table
+
+    if growth is None:
+        raise refuse("steps of which growth?", hint="`podwright design pod.yaml --grow-from old.yaml --steps`")
+    steps = designs.Design.steps(growth)
+    if as_json:
+        output.print_json({"steps": [step.as_json() for step in steps]})
+    else:
+        print("\n".join(step_table(steps, output.width_of(sys.stdout))))
     return 0
 
 

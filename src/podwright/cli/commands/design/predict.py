@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podwright import design
+from podwright.cli.commands.design.loss import print_loss
 from podwright.cli.commands.design.series import print_series
 from podwright.cli.commands.design.training import facts_of, training_lines
 from podwright.cli.commands.pod.pods import read_pod
@@ -46,6 +47,9 @@ def predict_command(
         typer.Option("--series", metavar="FILE", help="Fit measured sizes: count,batch,minutes,epochs."),
     ] = None,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="With --series: draw it.")] = None,
+    lost: Annotated[
+        str | None, typer.Option("--lost", metavar="NAME,...", help="What is left without these devices of the plan.")
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the acceptance sheet as CSV.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +58,8 @@ def predict_command(
         return print_series(series, as_json, svg)
     if series is not None or pod is None or svg is not None:
         raise refuse("say what to predict", hint="give either a pod and its nodes, or --series sizes.csv")
+    if lost is not None:
+        return print_loss(read_pod(pod), lost, as_json)
     facts = facts_of(runs) if runs and not as_csv else None
     reduced = size_bytes(gradients) if facts and gradients else None
     request = design.JobRequest(nodes, hosts, pods, facts, batch, reduced)

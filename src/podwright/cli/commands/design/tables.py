@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from podwright import design as designs
@@ -11,8 +13,12 @@ from podwright.cli.terminal import figures, output
 from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
-    from podwright.design import Cable, Design, Growth, Item
+    from podwright.design import Cable, ComputeSize, Design, Growth, GrowthStep, Item, StorageSize, Sweep
     from podwright.spec import SwitchModel
+
+
+NOTE_WIDTH, SWEEP_BAR = 68, 14
+TIERS = {1: "one switch", 2: "two tiers", 3: "three tiers"}
 
 
 def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> list[str]:
@@ -31,6 +37,34 @@ def design_tables(design: Design, gpu_read_bytes_s: int, width: int | None) -> l
     return [output.clip(line, width) for line in lines]
 
 
+def sweep_table(sweep: Sweep, width: int | None) -> list[str]:
+    """List what each size takes; the bar is its switches for each node, against the most of all."""
+    most = max((size.switches_per_node or 0.0 for size in sweep.sizes), default=0.0)
+    rows = []
+    for size in sweep.sizes:
+        if size.switches is None:
+            rows.append((f"{size.nodes:,}", *[figures.NONE] * 5, f"refused: {size.refused}"))
+            continue
+        power = figures.NONE if size.power_w is None else f"{size.power_w / 1000:,.0f} kW"
+        share = size.switches_per_node or 0.0
+        price, (filled, _) = _money(size.price_per_gpu), figures.bar(share / (most or 1.0), SWEEP_BAR)
+        row = f"{size.nodes:,}", f"{size.switches:,}", f"{size.cables:,}", power, price, f"{share:.2f}", filled
+        rows.append(row)
+    head = ("nodes", "switches", "cables", "power", f"{sweep.currency} a GPU", "switches a node", "")
+    return output.table(head, rows, width)
+
+
+def step_table(steps: Sequence[GrowthStep], width: int | None) -> list[str]:
+    """List the work at each leaf, what the worst pair of nodes has of its ports after it, and who must be drained."""
+    rows = []
+    for step in steps:
+        drained = fold_hosts(dict.fromkeys(chain.from_iterable(step.cut_off.values())))
+        work = [str(len(cables)) for cables in (step.add, step.move, step.remove)]
+        left = " and ".join(f"{share * 100:.0f} %" for share in step.bandwidth_left.values())
+        rows.append((step.leaf or "above the leaves", *work, left, drained or figures.NONE))
+    return output.table(("leaf", "add", "move", "remove", "left", "drain"), rows, width)
+
+
 def cable_table(design: Design, width: int | None) -> list[str]:
     """List every cable."""
     rows = []
@@ -45,12 +79,9 @@ def _compute(design: Design) -> Iterator[str]:
     size = design.compute
     if size is None:
         return
-    tiers = "two" if size.tiers == 2 else "three"
     switch = _switch_text(design.requirements.compute_switch)
-    yield f"compute     {tiers} tiers, {figures.count(size.units, 'scalable unit')}, {switch}"
-    rows = [("leaf", size.leaf, size.node_leaf, "to nodes"), ("spine", size.spine, size.leaf_spine, "to leaves")]
-    if size.core:
-        rows.append(("core", size.core, size.spine_core, "to spines"))
+    yield f"compute     {TIERS[size.tiers]}, {figures.count(size.units, 'scalable unit')}, {switch}"
+    rows = _tree(size)
     if size.fabric_manager:
         rows.append(("manager", 0, size.fabric_manager, "to leaves"))
     yield from _tiers(rows)
@@ -60,8 +91,20 @@ def _compute(design: Design) -> Iterator[str]:
         yield f"            BGP unnumbered, leaves are AS {asns[0]} to {asns[-1]}, RoCE without loss"
 
 
+def _tree(size: ComputeSize | StorageSize) -> list[tuple[str, int, int, str]]:
+    """Return the tiers that there are, each with its switches and their cables downwards."""
+    rows = [
+        ("leaf", size.leaf, size.node_leaf, "to nodes"),
+        ("spine", size.spine, size.leaf_spine, "to leaves"),
+        ("core", size.core, size.spine_core, "to spines"),
+    ]
+    return [row for row in rows if row[1]]
+
+
 def _below_core(design: Design) -> str:
     size, ask = design.compute, design.requirements.compute
+    if size is not None and size.tiers == 1:
+        return "and all other stays within one switch"
     if ask is None or size is None or ask.layout == "classic":
         return "is as any other: the layout has no rails"
     if size.groups > 1:
@@ -77,10 +120,8 @@ def _storage(design: Design) -> Iterator[str]:
         return
     where = "spines" if size.on_spines else "leaves"
     switch = _switch_text(design.requirements.storage_switch)
-    yield f"storage     two tiers, {figures.count(size.ports, 'storage port')} on {where}, {switch}"
-    yield from _tiers(
-        [("leaf", size.leaf, size.node_leaf, "to nodes"), ("spine", size.spine, size.leaf_spine, "to leaves")]
-    )
+    yield f"storage     {TIERS[size.tiers]}, {figures.count(size.ports, 'storage port')} on {where}, {switch}"
+    yield from _tiers(_tree(size))
     yield (
         f"            subscription {size.subscription}"
         f" (nodes alone {size.subscription_nodes}, nodes and storage {size.subscription_all})"
@@ -92,10 +133,11 @@ def _management(design: Design) -> Iterator[str]:
     if management is None:
         return
     switches = figures.count(management.count("leaf"), "switch", "switches")
-    above = management.count("aggregation")
+    above = management.count("aggregation") + management.count("core")
     if above:
         switches += f", {figures.count(above, 'switch', 'switches')} above"
-    yield f"management  {switches}, {len(management.cables)} cables"
+    feeds = figures.count(len(management.pdus), "power feed")
+    yield f"management  {switches}, {len(management.cables)} cables, {feeds}"
     for network in management.networks:
         vlan = f"VLAN {network.vlan}" if network.vlan else "no VLAN"
         yield f"            {network.name:<12}{vlan:<10}{network.subnet!s:<18}{network.purpose}"
@@ -171,7 +213,9 @@ def _feeds(design: Design, gpu_read_bytes_s: int) -> Iterator[str]:
 
 def _notes(design: Design) -> Iterator[str]:
     for note in design.notes:
-        yield f"note        {note}"
+        first, *rest = wrap(note, NOTE_WIDTH, break_on_hyphens=False, break_long_words=False)
+        yield f"note        {first}"
+        yield from (f"            {line}" for line in rest)
 
 
 def _switch_text(model: SwitchModel | None) -> str:
