@@ -3,7 +3,7 @@
     python benchmarks/loader.py [--pairs 7] [--json OUT] [--images 2000]
 
 It runs in an environment of its own with torch, torchvision, webdataset, mosaicml-streaming and litdata;
-of ours it takes what ranks import, pilot/data/loader.py and its two modules. All arms read the same PNG files, in the
+of ours it takes what ranks import, pilot/data/loader. All arms read the same PNG files, in the
 form that each wants them: folders, tar shards, or its own shards. Tar shards are as staging leaves them: nobody may
 write to them. As the others' shards have an index that was written with them, these have one of wds2idx's form; `bare`
 has none.
@@ -44,7 +44,7 @@ from torchvision.datasets import ImageFolder
 
 from measure import alternate, compare, conclude, machine, parser, start
 
-LOADER = Path(__file__).parent.parent / "src" / "podwright" / "pilot" / "loader.py"
+LOADER = Path(__file__).parent.parent / "src" / "podwright" / "pilot" / "data" / "loader" / "__init__.py"
 SHARD = 500
 GOAL = 1.0
 Arm = Any

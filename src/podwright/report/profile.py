@@ -11,6 +11,7 @@ _PARTS = {
     "compute_s": "computing",
     "communication_s": "waiting for other ranks",
     "checkpoint_s": "writing checkpoints",
+    "compile_s": "compiling",
 }
 
 _IS_CPP = re.compile(r"::|^\w+\(")
