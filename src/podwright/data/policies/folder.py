@@ -22,6 +22,7 @@ from podwright.data.tree.paths import shown
 from podwright.files.journal import JournalFile, lines_of
 from podwright.files.whole import make_private, write_whole
 
+RULES = 2
 State = Literal["ready", "running", "paused", "review", "done", "failed", "undone"]
 
 
@@ -46,12 +47,14 @@ class Policy:
     state: State = "ready"
     last_at: float = 0.0
     matched: int = 0
+    rules: int = 1
+    """By which its filter was written: since 2 `not` and `!=` also fit files without a value."""
     event: Literal["", "new"] = ""
     """What it waits for: `new` files, once they are settled and published."""
     retries: int = 0
     """How often a batch that failed is tried again."""
     why: str = ""
-    """Of one that failed as a whole."""
+    """Of one that failed as a whole, or was paused where nobody did it."""
     tail: tuple[str, ...] = ()
     """The last lines of its agent."""
 

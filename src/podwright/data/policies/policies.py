@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podwright.data.catalog.carry import Accept, follow_renames
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.rescan import rescan
 from podwright.data.catalog.store import Store, check_name
 from podwright.data.policies import agents, transfer
 from podwright.data.policies.actions import ACTIONS, Work
-from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
+from podwright.data.policies.folder import RULES, JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag
 from podwright.files.locks import locked_text, only
 from podwright.files.whole import make_private
@@ -124,7 +125,7 @@ class Policies:
         make_private(folder.path)
         # First: a policy that is there must not take what was there for news.
         folder.know(there)
-        folder.save(policy)
+        folder.save(replace(policy, rules=RULES))
         return self.report(policy.name)
 
     def remove(self, name: str) -> PolicyRemoved:
@@ -167,6 +168,8 @@ class Policies:
             policy = folder.load()
             if policy.state == "paused":
                 raise refuse(f"{name} is paused", hint=f"podwright data policy resume {name}", exit_code=1)
+            if policy.rules < RULES and not self._means_the_same(folder, policy):
+                return self.report(name)
             waiting = self._waiting(folder, policy)
             folder.change(matched=len(waiting) + sum(not entry.why for entry in _last(folder).values()))
             if ACTIONS[policy.action].review:
@@ -212,7 +215,7 @@ class Policies:
         """Let a policy be run again."""
         folder = self.find(name)
         if folder.load().state in ("paused", "failed"):
-            folder.change(state="ready", why="", tail=())
+            folder.change(state="ready", rules=RULES, why="", tail=())
         return self.report(name)
 
     def undo(self, name: str) -> PolicyReport:
@@ -224,6 +227,8 @@ class Policies:
             if action.undo is None:
                 raise refuse(f"a {work.policy.action} cannot be undone", exit_code=1)
             entries = [entry for entry in reversed(_last(folder).values()) if not entry.why]
+            if "to" not in action.needs:  # copies lie where the file was
+                entries = self._followed(work.policy, entries)
             try:
                 action.undo(work, entries)
             except OSError as error:
@@ -235,9 +240,22 @@ class Policies:
             folder.change(state="undone", matched=0)
             return self.report(name)
 
+    def _means_the_same(self, folder: PolicyFolder, policy: Policy) -> bool:
+        """Say whether a filter of earlier rules chooses what it chose; else pause its policy and say both counts."""
+        with open_dataset(self._store, policy.dataset) as opened:
+            before = opened.count_as_in_0_2(policy.where)
+            now = opened.count_files(opened.condition(policy.where))
+        if before == now:
+            folder.change(rules=RULES)
+            return True
+        reason = f"its filter chose {before} files and chooses {now} since `not` and `!=` fit files without a value"
+        folder.change(state="paused", why=reason)
+        return False
+
     def _waiting(self, folder: PolicyFolder, policy: Policy) -> list[Match]:
         """Return the files that fit and were not dealt with as they are now; one that failed is tried again."""
-        done = {entry.same_file for entry in folder.entries() if not entry.why}
+        entries = [entry for entry in folder.entries() if not entry.why]
+        done = {entry.same_file for entry in [*entries, *self._followed(policy, entries)]}
         with open_dataset(self._store, policy.dataset) as opened:
             matches = opened.find(opened.condition(policy.where))
             waiting = [match for match in matches if entry_of(match).same_file not in done]
@@ -245,6 +263,11 @@ class Policies:
             return waiting
         is_news = folder.is_news()
         return [match for match in waiting if is_news(entry_of(match))]
+
+    def _followed(self, policy: Policy, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        """Return entries under the paths that their files have now."""
+        paths = follow_renames(self._store.path / policy.dataset, [entry.same_file for entry in entries])
+        return [replace(entry, path=paths[entry.same_file]) for entry in entries]
 
     def _work(self, folder: PolicyFolder) -> Work:
         policy = folder.load()
@@ -263,9 +286,10 @@ class Policies:
             entries = self._acted(work, waiting[start : start + work.policy.batch])
             folder.note(entries)
             work.saved += sum(entry.kept is not None for entry in entries)
-            touched |= {_folder_of(entry) for entry in entries}
+            touched |= {_folder_of(entry) for entry in entries if not entry.why}
         if action.moves and touched:
-            rescan(self._store, work.policy.dataset, touched)
+            # Files that were moved from here prove that the root is there, also where they were all.
+            rescan(self._store, work.policy.dataset, touched, accept=Accept(emptied=True))
         if folder.load().state == "paused":
             return
         folder.end_review()

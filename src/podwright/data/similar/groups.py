@@ -23,7 +23,7 @@ _TABLES = 64
 
 
 def hash_groups(hashes: Array, distance: int) -> Array:
-    """Return the first member of each hash's group: those that differ in so few bits, what is near to these, and so on."""
+    """Return the first member of each hash's group: what differs in so few bits, what is near to that, and so on."""
     different, places = np.unique(np.asarray(hashes, dtype=np.uint64), return_inverse=True)
 
     def near(first: Array, second: Array) -> Array:

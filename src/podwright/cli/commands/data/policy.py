@@ -178,7 +178,7 @@ def _print(report: PolicyReport, as_json: bool) -> int:
         output.print_json(report.as_json())
     else:
         print("\n".join(_page(report)))
-    return int(report.policy.state == "failed")
+    return int(report.policy.state == "failed" or bool(report.policy.why))
 
 
 def _page(report: PolicyReport) -> Iterator[str]:
