@@ -211,6 +211,11 @@ _ROWS = {
             module="data.stage",
         )
         .with_commands(
+            ("similar", "List near-duplicates, and groups that cross a split", "street --distance 4"),
+            ("vectors", "Take vectors that say which images are alike", "street embeddings.parquet"),
+            module="data.similar",
+        )
+        .with_commands(
             ("export", "Write a selection in a format of the field", "street --format coco --to /scratch/street"),
             ("import", "Scan a dataset of another format", "/data/kitti --format kitti --name kitti"),
             module="data.exchange",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from podwright.data.results import CatalogListing, DatasetColumns, Found, SelectionFiles
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
+    from podwright.data.similar.known import Vectors
+    from podwright.data.similar.listing import Similar
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
 
 __all__ = [
@@ -51,10 +53,12 @@ __all__ = [
     "Selection",
     "SelectionFiles",
     "ShowRequest",
+    "Similar",
     "StartedRun",
     "Statistics",
     "StatsRequest",
     "TypedColumn",
+    "Vectors",
 ]
 
 __getattr__ = late_names(__name__, __file__)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from podwright.data.selecting.copying import Copied
     from podwright.data.selecting.select import Choice, Difference
     from podwright.data.selecting.selections import Selection
+    from podwright.data.similar.known import Vectors
+    from podwright.data.similar.listing import Similar
 
 
 class Catalog:
@@ -304,6 +306,23 @@ class Catalog:
 
         return export(self.selection(selection), format_name, to, progress)
 
+    def similar(self, name: str, distance: float | None = None, progress: Progress = unheard) -> Similar:
+        """Return the near-duplicates of a dataset, or of a selection with the splits that they lie in."""
+        from podwright.data.similar.listing import similar_in_dataset, similar_in_selection
+
+        self._check_known(name)
+        if name in self._store.datasets():
+            return similar_in_dataset(self._store, name, distance, progress)
+        return similar_in_selection(self._store, self.selection(name), distance, progress)
+
+    def keep_vectors(self, dataset: str, file: Path) -> Vectors:
+        """Take a vector for each image, of any program: near-duplicates are then told by these."""
+        from podwright.data.similar.known import Looks
+
+        with self.open(dataset) as opened:
+            root = opened.root_bytes
+        return Looks(self._store, dataset, root).keep_vectors(file)
+
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True
     ) -> bool:
@@ -328,7 +347,10 @@ class Catalog:
 
             forget_selection(self._store, name)
         elif agreed:
+            from podwright.data.similar.known import forget_looks
+
             self._store.forget(name)
+            forget_looks(self._store, name)
         return agreed
 
     def _check_known(self, name: str) -> None:

@@ -46,6 +46,8 @@ class Choice:
     uncertainty: str | None = None
     """A run: samples that it was least sure of."""
     seed: int = 0
+    no_duplicates: bool = False
+    """Of images that are near-duplicates of each other, only the first."""
 
     @property
     def ranked_by(self) -> str | None:
@@ -68,6 +70,7 @@ def make_selection(
     with opening or open_dataset(store, name) as dataset:
         by = _group_column(dataset, choice, shares)
         pool = read_pool(dataset, dataset.condition(choice.where), by)
+        pool, dropped = _unlike(store, dataset, pool) if choice.no_duplicates else (pool, {})
         _check_pool(dataset, pool, choice)
         origin = dataset.origin
     pool, lineage = _taken(pool, choice, run)
@@ -83,13 +86,23 @@ def make_selection(
         root=dataset.root_bytes,
         layout=dataset.layout.name,
         seed=choice.seed,
-        lineage=_lineage(dataset, origin, choice, by) | lineage | {"incomplete": pool.incomplete},
+        lineage=_lineage(dataset, origin, choice, by) | lineage | dropped | {"incomplete": pool.incomplete},
         splits=splits,
         classes=pool.classes,
         created_at=time.time(),
     )
     freeze(store, selection)
     return selection
+
+
+def _unlike(store: Store, dataset: SampleSource, pool: Pool) -> tuple[Pool, dict[str, Any]]:
+    """Return a pool without near-duplicates of what it has already: none is left that could cross a split."""
+    from podwright.data.similar.known import Looks
+
+    likeness = Looks(store, dataset.name, dataset.root_bytes).likeness([sample.image for sample in pool.samples])
+    first = [number for number, group in enumerate(likeness.groups) if group in (-1, number)]
+    dropped = {"count": len(pool.samples) - len(first), "by": likeness.by}
+    return pool.subset(np.array(first, dtype=np.int64)), {"duplicates": dropped}
 
 
 def _check(choice: Choice) -> None:

@@ -66,6 +66,7 @@ def shown_progress() -> Iterator[Progress]:
             "checksums": Meter("checksums", "files"),
             "stats": Meter("stats", "labels"),
             "export": Meter("export", "samples"),
+            "similar": Meter("similar", "images"),
             "staging": Meter("staging", figure=figures.size),
         }
         for meter in meters.values():

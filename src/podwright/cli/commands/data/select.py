@@ -38,6 +38,9 @@ By = Annotated[
 Representative = Annotated[
     bool, typer.Option("--representative", help="Classes as in the whole; rare ones and whole scenes are kept.")
 ]
+NoDuplicates = Annotated[
+    bool, typer.Option("--no-duplicates", help="Of images that are near-duplicates, only the first.")
+]
 Confusion = Annotated[
     str | None,
     typer.Option("--confusion", metavar="RUN", help="Samples of what it confused.", autocompletion=complete_run),
@@ -63,6 +66,7 @@ def data_select_command(
     confusion: Confusion = None,
     classes: Classes = None,
     uncertainty: Uncertainty = None,
+    no_duplicates: NoDuplicates = False,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Decides what chance decides.")] = 0,
     catalog: AskThere = None,
     as_json: AsJson = False,
@@ -82,6 +86,7 @@ def data_select_command(
         classes=classes,
         uncertainty=uncertainty,
         seed=seed,
+        no_duplicates=no_duplicates,
     )
     selection = open_catalog().select(dataset, choice, catalog)
     if as_json:
@@ -112,6 +117,8 @@ def _origin(selection: Selection) -> Iterator[str]:
         yield "representative"
     if lineage.get("by"):
         yield f"by {lineage['by']}"
+    if lineage.get("duplicates"):
+        yield f"{lineage['duplicates']['count']} near-duplicates left out"
     for kind in ("confusion", "uncertainty"):
         if lineage.get(kind):
             yield f"{kind} of {lineage[kind]['run']} ({lineage[kind]['ranked_by']})"
