@@ -90,7 +90,7 @@ MORE = {
     "mirror verify": "Exit code 1 when anything is bad.",
     "mirror serve": (
         "Packages as apt reads them, images as every registry's client does. It serves nothing but what it has"
-        " checked first."
+        " checked first, by TLS of the pod's own authority."
     ),
     "waste": "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
     "lab": (

@@ -211,6 +211,11 @@ _ROWS = {
             module="data.stage",
         )
         .with_commands(
+            ("export", "Write a selection in a format of the field", "street --format coco --to /scratch/street"),
+            ("import", "Scan a dataset of another format", "/data/kitti --format kitti --name kitti"),
+            module="data.exchange",
+        )
+        .with_commands(
             ("forget", "Forget a dataset or a selection", "street"),
             module="data.select",
         ),

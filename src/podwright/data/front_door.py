@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podwright.data.catalog.carry import AS_LAST_TIME, Accept
+from podwright.data.catalog.carry import Accept
 from podwright.data.catalog.store import Store, open_store
 from podwright.data.extra import need_packages
 from podwright.data.launcher import CatalogLauncher
 from podwright.data.progress import Advance, Progress, unheard
+from podwright.data.requests import FindRequest, ScanRequest, ShowRequest, StatsRequest
 from podwright.data.results import (
     CatalogListing,
     DatasetColumns,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from podwright.data.catalog.revert import Reverted
     from podwright.data.catalog.scan import Scanned
     from podwright.data.clickhouse.published import PublishedDataset
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
     from podwright.data.labels.runs import LabelRun
     from podwright.data.labels.statistics import Statistics
     from podwright.data.policies.policies import Policies
@@ -46,61 +49,6 @@ if TYPE_CHECKING:
     from podwright.data.selecting.copying import Copied
     from podwright.data.selecting.select import Choice, Difference
     from podwright.data.selecting.selections import Selection
-
-
-@dataclass(frozen=True)
-class ScanRequest:
-    """A tree, or what lies behind an address, that is scanned under a name."""
-
-    root: Path | str
-    dataset: str
-    layout: str | None = None
-    """None: recognised by the paths."""
-    checksums: bool = False
-    quick: bool = False
-    """Look only into folders that changed."""
-    catalog: str | None = None
-    """Publish it there too: a pod whose file names a catalog, or clickhouse://..."""
-    everything: bool = False
-    """Publish also what not everybody may read."""
-    accept: Accept = AS_LAST_TIME
-    """What is right although it would lose what is known: an emptied root, or another tree under the name."""
-
-
-@dataclass(frozen=True)
-class FindRequest:
-    """Which files of a dataset are asked for."""
-
-    dataset: str
-    where: str | None = None
-    limit: int | None = None
-    sizes: bool = True
-    """Add up the bytes of all files that fit, which takes longer than to count them."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class StatsRequest:
-    """Labels to be counted, here or as a run on nodes of a target, and a file for the counts of each image."""
-
-    dataset: str
-    per_image: Path | None = None
-    target: str | None = None
-    nodes: int = 1
-    sets: Sequence[str] = ()
-    """Changes of the run's workload, as in `podwright run --set`."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowRequest:
-    """A dataset, or a selection and what of it: one split, all files of its samples, the runs that were given it."""
-
-    name: str
-    split: str | None = None
-    all_files: bool = False
-    runs: bool = False
-    catalog: str | None = None
 
 
 class Catalog:
@@ -206,6 +154,12 @@ class Catalog:
                     yield rescan(self._store, dataset, changes.folders, changes.trees)
         finally:
             watch.close()
+
+    def import_tree(self, root: Path, format_name: str, dataset: str, progress: Progress = unheard) -> Imported:
+        """Scan a folder of COCO, YOLO, Cityscapes or KITTI under a name, and count what its labels hold."""
+        from podwright.data.exchange.importing import import_tree
+
+        return import_tree(self._store, root, format_name, dataset, progress)
 
     def open(self, dataset: str, catalog: str | None = None) -> AbstractContextManager[Dataset | PublishedDataset]:
         """Open a dataset for reading: one generation of it, whatever is published meanwhile."""
@@ -336,7 +290,7 @@ class Catalog:
 
         return difference(self.selection(first), self.selection(second))
 
-    def stage(self, selection: str, to: Path, verify: bool = False, progress: Progress = unheard) -> Copied:
+    def stage(self, selection: str, to: Path, progress: Progress = unheard, verify: bool = False) -> Copied:
         """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet.
 
         With `verify` what is there already is read again and compared by its SHA-256.
@@ -346,7 +300,13 @@ class Catalog:
 
         name, _, split = selection.partition("/")
         chosen = self.selection(name)
-        return stage_to(chosen, check_split(chosen, split or None), to, verify, progress)
+        return stage_to(chosen, check_split(chosen, split or None), to, progress, verify)
+
+    def export(self, selection: str, format_name: str, to: Path, progress: Progress = unheard) -> Exported:
+        """Write a selection in a format of the field, into a folder that is not there yet."""
+        from podwright.data.exchange.exporting import export
+
+        return export(self.selection(selection), format_name, to, progress)
 
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True

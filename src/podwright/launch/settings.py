@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,9 @@ class Settings(Strict):
 
     history: HistorySettings = Field(default=HistorySettings(), description="how much of a dataset's history stays")
     webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
+    share: Literal["none", "team", "all"] = Field(
+        default="none", description="who may see runs that have ended: a copy of each is published for them"
+    )
     trust: list[Line] = Field(
         default=[], description="targets, or pods, whose values of functions are unpickled, which can run any code"
     )

@@ -22,6 +22,8 @@ def classes_of(layout: Layout, root: Path) -> list[LabelClass]:
     """Return the classes that are known before any label was read, in the dataset's order."""
     if layout.labels != "colours":
         return []
+    if layout.classes:
+        return [LabelClass(name, colours) for name, colours in layout.classes]
     for name in CLASS_LIST:
         path = root / name
         if path.is_file():

@@ -17,13 +17,14 @@ from podwright.data.catalog import schema
 from podwright.data.catalog.dataset import Dataset, open_dataset
 from podwright.data.catalog.files import put_rows
 from podwright.data.catalog.store import Store
-from podwright.data.labels import coco, counting
+from podwright.data.labels import coco, counting, objects
 from podwright.data.labels.classes import CLASS_LIST, classes_of, grouped, parse_class_list, published_classes
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.query import bitmaps
 from podwright.data.selecting.samples import is_role
+from podwright.data.tree.layouts import layouts
 from podwright.data.tree.reading import AT_ONCE, NotReadError, RemoteReader, is_address
 from podwright.spec.problems import refuse
 
@@ -42,7 +43,8 @@ def count_labels(
     with open_dataset(store, name) as dataset:
         if dataset.layout.labels is None:
             message = f"{name} has the layout {dataset.layout.name}, in which no labels are known"
-            raise refuse(message, hint="layouts with labels are a2d2, coco and images: scan it with --layout")
+            names = ", ".join(sorted(known.name for known in layouts().values() if known.labels))
+            raise refuse(message, hint=f"layouts with labels are {names}: scan it with --layout")
         if elsewhere is not None and dataset.layout.labels != "colours":
             message = f"{name} has no label images, whose pixels nodes could count"
             raise refuse(message, hint=f"podwright data stats {name}", field="--on")
@@ -71,10 +73,13 @@ class _Work:
         self.not_read = 0
         self.named_not_read: list[dict[str, str]] = []
         self.annotations = self._annotations(dataset)
+        reads = objects.BOXES.get(dataset.layout.labels or "")
+        self._boxes = reads(dataset.root_bytes) if reads else None
         self.classes = self._classes(dataset)
         names = [label.name for label in self.classes]
-        # Counts of other classes than these, or by annotations that may have changed, are made again.
-        self.again = names != dataset.classes or dataset.layout.labels == "coco"
+        # Counts of other classes than these, or by files beside the images that may have changed, are made again.
+        beside = self.annotations is not None or self._boxes is not None
+        self.again = names != dataset.classes or beside
         self.files = self._files(dataset)
 
     def _annotations(self, dataset: Dataset) -> coco.Annotations | None:
@@ -92,6 +97,8 @@ class _Work:
     def _classes(self, dataset: Dataset) -> list[LabelClass]:
         if self.annotations is not None:
             return self.annotations.classes
+        if self._boxes is not None:
+            return self._boxes.classes
         if dataset.layout.labels == "folders":
             query = "SELECT DISTINCT label FROM file WHERE label IS NOT NULL ORDER BY label"
             return [LabelClass(name) for (name,) in dataset.connection.execute(query).fetchall()]
@@ -132,6 +139,8 @@ class _Work:
     def _counts(self) -> Iterator[Counted]:
         if self.annotations is not None:
             return coco.count_annotated(self.files, self.annotations)
+        if self._boxes is not None:
+            return objects.count_objects(self.files, self._boxes)
         if self._elsewhere is not None:
             return self._elsewhere.count(self.root, self.files, self.classes)
         threads, opened = len(os.sched_getaffinity(0)), counting.open_image

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,15 +15,20 @@ from podwright.data.catalog.carry import Accept, follow_renames
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.rescan import rescan
 from podwright.data.catalog.store import Store, check_name
-from podwright.data.policies import transfer
+from podwright.data.policies import agents, transfer
 from podwright.data.policies.actions import ACTIONS, Work
 from podwright.data.policies.folder import RULES, JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag
-from podwright.files.locks import only
-from podwright.spec.problems import refuse
+from podwright.files.locks import locked_text, only
+from podwright.files.whole import make_private
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.data.launcher import Start
+
+
+_WAIT_S = 1.0
+"""Before a batch that failed is tried again; four times as long before each further try."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,10 @@ class PolicyReport:
             "failed": len(self.failed),
             "failures": [{"path": os.fsdecode(entry.path), "why": entry.why} for entry in self.failed[:100]],
             "state": policy.state,
+            "on": policy.event or None,
+            "why": policy.why or None,
+            "tail": list(policy.tail),
             "review": str(self.review) if self.review else None,
-            "why": policy.why,
         }
 
 
@@ -82,8 +89,8 @@ class PolicyRemoved:
 class Policies:
     """All policies of a home; `start` starts the runs of agents that are workloads."""
 
-    def __init__(self, store: Store, start: Start | None = None) -> None:
-        self._store, self._start = store, start
+    def __init__(self, store: Store, start: Start | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._store, self._start, self._sleep = store, start, sleep
 
     def names(self) -> list[str]:
         """Return the policies there are."""
@@ -107,13 +114,18 @@ class Policies:
         """Keep a new policy, after all of it was checked."""
         _check_action(policy)
         with open_dataset(self._store, policy.dataset) as opened:
-            opened.condition(policy.where)
+            condition = opened.condition(policy.where)
             _check_apart(policy, opened.root_bytes)
+            there = [entry_of(match) for match in opened.find(condition)] if policy.event else []
         check_name(policy.name, "NAME")
         if policy.name in self.names():
             hint = f"podwright data policy rm {policy.name}"
             raise refuse(f"there is a policy {policy.name} already", hint=hint, field="NAME")
-        PolicyFolder(self._store, policy.name).save(replace(policy, rules=RULES))
+        folder = PolicyFolder(self._store, policy.name)
+        make_private(folder.path)
+        # First: a policy that is there must not take what was there for news.
+        folder.know(there)
+        folder.save(replace(policy, rules=RULES))
         return self.report(policy.name)
 
     def remove(self, name: str) -> PolicyRemoved:
@@ -127,7 +139,10 @@ class Policies:
         entries = _last(folder)
         failed = tuple(entry for entry in entries.values() if entry.why)
         review = folder.review if folder.review.exists() else None
-        return PolicyReport(folder.load(), len(entries) - len(failed), failed, review)
+        policy = folder.load()
+        if policy.state == "running" and locked_text(folder.lock) is None:
+            policy = replace(policy, state="ready")  # whoever ran it was killed; the next run goes on
+        return PolicyReport(policy, len(entries) - len(failed), failed, review)
 
     def reports(self) -> list[PolicyReport]:
         """Return where all of them stand."""
@@ -168,8 +183,28 @@ class Policies:
 
     def run_due(self) -> Iterator[PolicyReport]:
         """Run those whose time has come, one by one; nothing that somebody has to see first is deleted."""
+        yield from self._each(self.due())
+
+    def run_new(self, dataset: str) -> Iterator[PolicyReport]:
+        """Run those that wait for new files of a dataset and have some; what came while nobody ran them counts too."""
+        names = []
         for name in self.due():
-            yield self.run(name)
+            folder = self.find(name)
+            policy = folder.load()
+            if policy.event and policy.dataset == dataset and self._waiting(folder, policy):
+                names.append(name)
+        yield from self._each(names)
+
+    def _each(self, names: Sequence[str]) -> Iterator[PolicyReport]:
+        """Run policies one by one; one that fails keeps no other from being run."""
+        for name in names:
+            try:
+                yield self.run(name)
+            except Refusal as refusal:
+                folder = self.find(name)
+                if folder.load().state != "failed":
+                    folder.change(state="failed", why=refusal.problems[0].message)
+                yield self.report(name)
 
     def pause(self, name: str) -> PolicyReport:
         """Keep a policy from being run; one that runs ends behind its batch."""
@@ -179,8 +214,8 @@ class Policies:
     def resume(self, name: str) -> PolicyReport:
         """Let a policy be run again."""
         folder = self.find(name)
-        if folder.load().state == "paused":
-            folder.change(state="ready", rules=RULES, why="")
+        if folder.load().state in ("paused", "failed"):
+            folder.change(state="ready", rules=RULES, why="", tail=())
         return self.report(name)
 
     def undo(self, name: str) -> PolicyReport:
@@ -223,7 +258,11 @@ class Policies:
         done = {entry.same_file for entry in [*entries, *self._followed(policy, entries)]}
         with open_dataset(self._store, policy.dataset) as opened:
             matches = opened.find(opened.condition(policy.where))
-            return [match for match in matches if entry_of(match).same_file not in done]
+            waiting = [match for match in matches if entry_of(match).same_file not in done]
+        if not policy.event:
+            return waiting
+        is_news = folder.is_news()
+        return [match for match in waiting if is_news(entry_of(match))]
 
     def _followed(self, policy: Policy, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
         """Return entries under the paths that their files have now."""
@@ -236,7 +275,7 @@ class Policies:
             return Work(self._store, policy, folder, opened.root_bytes, self._start)
 
     def _work_off(self, folder: PolicyFolder, waiting: Sequence[Match]) -> None:
-        folder.change(state="running")
+        folder.change(state="running", why="", tail=())
         work = self._work(folder)
         work.saved = sum(entry.kept is not None for entry in folder.entries())
         action = ACTIONS[work.policy.action]
@@ -244,7 +283,7 @@ class Policies:
         for start in range(0, len(waiting), work.policy.batch):
             if folder.load().state == "paused":
                 break
-            entries = list(action.act(work, waiting[start : start + work.policy.batch]))
+            entries = self._acted(work, waiting[start : start + work.policy.batch])
             folder.note(entries)
             work.saved += sum(entry.kept is not None for entry in entries)
             touched |= {_folder_of(entry) for entry in entries if not entry.why}
@@ -256,6 +295,21 @@ class Policies:
         folder.end_review()
         failed = any(entry.why for entry in _last(folder).values())
         folder.change(state="failed" if failed else "done", last_at=time.time())
+
+    def _acted(self, work: Work, batch: Sequence[Match]) -> list[JournalEntry]:
+        """Do it with a batch, again where it fails; after the last try the policy has failed, with its last lines."""
+        tries = 0
+        while True:
+            try:
+                return list(ACTIONS[work.policy.action].act(work, batch))
+            except (Refusal, OSError) as error:
+                why = error.problems[0].message if isinstance(error, Refusal) else transfer.reason(error)
+                if tries == work.policy.retries:
+                    tail = agents.last_lines(work.folder.log) if work.policy.program else ()
+                    work.folder.change(state="failed", why=why, tail=tail, last_at=time.time())
+                    raise
+                self._sleep(_WAIT_S * 4**tries)
+                tries += 1
 
 
 def _check_action(policy: Policy) -> None:

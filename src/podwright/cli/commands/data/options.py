@@ -65,6 +65,7 @@ def shown_progress() -> Iterator[Progress]:
             "scan": Meter("scan", "files"),
             "checksums": Meter("checksums", "files"),
             "stats": Meter("stats", "labels"),
+            "export": Meter("export", "samples"),
             "staging": Meter("staging", figure=figures.size),
         }
         for meter in meters.values():
