@@ -120,15 +120,19 @@ class Catalog:
 
     def history(self, dataset: str) -> GenerationHistory:
         """Return the generations of a dataset that can be gone back to, the newest first."""
-        with self.open(dataset):
-            return GenerationHistory(self._store.history(dataset))
+        self._check_dataset(dataset)
+        return GenerationHistory(self._store.history(dataset))
 
     def revert(self, dataset: str, generation: int) -> Reverted:
         """Make a generation of the history the one that readers see."""
         from podwright.data.catalog.revert import revert
 
-        with self.open(dataset):
-            return revert(self._store, dataset, generation)
+        self._check_dataset(dataset)
+        return revert(self._store, dataset, generation)
+
+    def _check_dataset(self, name: str) -> None:
+        if name not in self._store.datasets():
+            raise self._store.unknown(name, self._store.datasets(), "dataset", "`podwright data ls` lists them")
 
     def watch(self, dataset: str, settle_s: float, stop: Callable[[], bool] = lambda: False) -> Iterator[Scanned]:
         """Scan what changes as it changes, and yield each scan; the first is of what changed while nobody watched.

@@ -103,7 +103,7 @@ def test_each_kind_of_work_tells_how_far_it_is(catalog: Catalog, tree: Path, tmp
     catalog.scan(ScanRequest(tree, "a2d2", checksums=True), heard.append)
     catalog.stats(StatsRequest("a2d2"), heard.append)
     catalog.select("a2d2", Choice("all"))
-    catalog.stage("all", tmp_path / "staged", heard.append)
+    catalog.stage("all", tmp_path / "staged", progress=heard.append)
     last = {advance.what: advance for advance in heard}
     assert list(last) == ["scan", "checksums", "stats", "staging"]
     assert (last["scan"].done, last["checksums"].total, last["stats"].total) == (FILES, FILES, 12)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from podwright.data.catalog.history import Keep, PastGeneration, past_to_keep
+from podwright.data.catalog.store import Store
 from tests.unit.data.conftest import Say
 
 SCENE = "20180801_145028"
@@ -178,3 +179,15 @@ def test_a_policy_does_not_do_again_what_it_did_before_a_rename(ask: Say, known:
     assert ask("policy", "undo", "look")["state"] == "undone"
     assert ask("find", "a2d2", "kind=label")["count"] == 12
     assert ask("sql", "a2d2", "select count(*) from tag where name = 'seen'")["rows"] == [[0]]
+
+
+def test_a_damaged_generation_is_named_and_the_one_before_is_there(ask: Say, store: Store, known: Path) -> None:
+    (known / "new.txt").touch()
+    generation = ask("scan", known, "--name", "a2d2")["generation"]
+    store.file("a2d2", generation).write_bytes(b"no database" * 1000)
+    (problem,) = ask("scan", known, "--name", "a2d2", code=2)["errors"]
+    assert problem["message"].startswith("a2d2 cannot be read: ")
+    ask("revert", "a2d2", ask("history", "a2d2")[1]["generation"])
+    assert knowledge(ask, "true") == [36, 36, 12, 9]
+    store.file("a2d2", generation + 1).write_bytes(b"no database" * 1000)
+    assert ask("scan", known, "--name", "a2d2", "--replace")["files"] == 37

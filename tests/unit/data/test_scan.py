@@ -247,4 +247,4 @@ def test_a_catalog_file_that_is_damaged_is_named(tell: Say, store: Store, tree: 
     store.file("a2d2", 1).write_bytes(b"no database" * 1000)
     _, err = tell("find", "a2d2", code=2)
     assert err.startswith("a2d2 cannot be read: ")
-    assert "makes it again" in err
+    assert "`revert` goes back to" in err

@@ -66,7 +66,7 @@ def test_class_columns_belong_to_the_row_of_the_label(ask: Say, tree: Path) -> N
     assert ask("find", "a2d2", "class=Car")["count"] == 6
     assert ask("find", "a2d2", "class!=Car")["count"] == 30
     assert ask("find", "a2d2", "Car=0")["count"] == 6
-    assert ask("find", "a2d2", "not Car>0")["count"] == 6
+    assert ask("find", "a2d2", "not Car>0")["count"] == 30
     assert ask("find", "a2d2", 'kind=camera and "RD normal street">0')["count"] == 0
 
 

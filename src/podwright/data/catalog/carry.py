@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.files import literal, meta_of
+from podwright.data.catalog.store import damaged
 from podwright.files.journal import JournalFile
 from podwright.spec.problems import Refusal, refuse
 
@@ -67,8 +68,15 @@ class OldGeneration:
 
     def check(self, connection: DuckDBPyConnection) -> None:
         """Attach it as `old`; refuse a tree that is another than last time."""
-        connection.execute(f"ATTACH '{literal(self._path)}' AS old (READ_ONLY)")
-        self.meta = meta_of(connection, "old.")
+        import duckdb
+
+        try:
+            connection.execute(f"ATTACH '{literal(self._path)}' AS old (READ_ONLY)")
+            self.meta = meta_of(connection, "old.")
+        except duckdb.Error as error:
+            if self._accept.other_root:
+                return
+            raise damaged(self._dataset, error) from None
         before = self.meta.get("root", "")
         if before != self._root and not (self._accept.other_root or self._accept.moved):
             move = f"podwright data move {self._dataset} {before} {self._root}"

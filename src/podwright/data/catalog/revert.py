@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ class Reverted:
 
 def revert(store: Store, dataset: str, generation: int) -> Reverted:
     """Publish a generation of the history as a new one; all others stay in the history as they are."""
+    import duckdb
+
     with store.writing(dataset) as draft:
         current = store.generation(dataset)
         past = {past.generation: past for past in store.history(dataset)}
@@ -43,11 +46,13 @@ def revert(store: Store, dataset: str, generation: int) -> Reverted:
             raise refuse(f"{dataset} has no generation {generation} to go back to", hint=hint, field="GENERATION")
         shutil.copyfile(store.file(dataset, generation), draft / FILE)
         with store.building(draft) as connection:
-            connection.execute(f"ATTACH '{literal(store.file(dataset, current))}' AS old (READ_ONLY)")
-            for statement in (schema.same_files(moved=False), *_TAGS):
-                connection.execute(statement)
+            # Where the one of today is damaged, the tags of then are what there is.
+            with suppress(duckdb.Error):
+                connection.execute(f"ATTACH '{literal(store.file(dataset, current))}' AS old (READ_ONLY)")
+                for statement in (schema.same_files(moved=False), *_TAGS):
+                    connection.execute(statement)
+                connection.execute("DETACH old")
             bitmaps.build_tags(connection)
-            connection.execute("DETACH old")
         facts = past[generation]
         store.publish(dataset, draft, {"files": facts.files, "changed": facts.changed})
         return Reverted(dataset, current + 1, generation)

@@ -78,6 +78,8 @@ class Scanned:
             "bytes": self.size_bytes,
             "changed": self.changed,
             "renamed": self.renamed,
+            "not_read": len(self.unread),
+            "roots": [self.root],
             "generation": self.generation,
             "unread": [{"path": path, "why": why} for path, why in self.named_unread],
             "summed": self.summed,
@@ -183,7 +185,7 @@ class Scan:
                 old.carry(connection, layout.name)
             return carried
         finally:
-            connection.execute("DETACH old")
+            connection.execute("DETACH DATABASE IF EXISTS old")
 
     @property
     def _device(self) -> str:

@@ -261,7 +261,7 @@ def _being_written(dataset: str) -> Refusal:
 def damaged(dataset: str, error: Exception) -> Refusal:
     """Return the refusal of a generation whose content is not what a scan makes."""
     first = str(error).splitlines()[0]
-    hint = f"podwright data scan PATH --name {dataset} makes it again"
+    hint = f"`podwright data history {dataset}` has what `revert` goes back to; a scan with --replace begins again"
     return refuse(f"{dataset} cannot be read: {first}", hint=hint)
 
 
