@@ -180,7 +180,6 @@ def make_catalog(folder: Path, count: int) -> tuple[Store, dict[str, float]]:
             taken["sorting"] = clocked(partial(sort, catalog))
             catalog.execute("DETACH staging")
             staged.unlink()
-            catalog.execute(schema.whole_view(A2D2, ()))
             taken["indexes"] = clocked(partial(bitmaps.build, catalog, A2D2, 0))
             meta = {"format": str(schema.FORMAT), "root": "/rows", "root_bytes": b"/rows".hex(), "layout": "a2d2"}
             catalog.execute(META)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import product, repeat
 from pathlib import Path
 
-from podwright.analysis.comparison import compare
+from podwright.analysis.comparison import MARGIN, compare, needed_samples
 
 COUNTS = (5, 12, 30)
 SPREADS = (0.005, 0.01, 0.02, 0.05)
@@ -58,9 +58,10 @@ def simulate(count: int, spread: float, pairs: int = PAIRS) -> Simulated:
     chance = random.Random(f"{count} {spread}")
     verdicts, enough, renewed = [], [], []
     for number in range(pairs):
-        seen = compare(times(chance, count, spread), times(chance, count, spread))
+        a, b = times(chance, count, spread), times(chance, count, spread)
+        seen = compare(a, b)
         verdicts.append(seen.verdict)
-        need = seen.needed or 0
+        need = needed_samples(a, b, MARGIN) or 0
         if count >= need:
             enough.append(seen.verdict)
         if number % 10 == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -128,3 +129,24 @@ def test_a_job_that_the_controller_forgot_after_it_began_is_given_again(healthy:
     record = run.wait(END_S)
     assert (record.state, record.attempts) == ("succeeded", 2), (record.reason, run.explain())
     check_ended_once(ledger(healthy, run), 2)
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_script_that_was_written_for_sbatch_calls_srun(healthy: SlurmSite, nodes: int) -> None:
+    """Its steps run beside ours, which holds all of the job."""
+    script = f"srun --nodes={nodes} --ntasks-per-node=1 sh -c 'echo step on $SLURMD_NODENAME'"
+    command = ["sh", "-c", f'[ "${{RANK:-0}}" != 0 ] || {script}']
+    run = healthy.start(command=json.dumps(command), code=None, launcher=None, nodes=nodes)
+    assert run.wait(END_S).state == "succeeded", run.explain()
+    steps = [line.text for line in run.logs() if line.text.startswith("step on ")]
+    assert sorted(steps) == sorted(f"step on {host}" for host in run.record().hosts)
+
+
+def test_ranks_have_the_numbers_that_slurm_gives_its_tasks(healthy: SlurmSite) -> None:
+    """Lightning, and others, read them where they find a job of Slurm."""
+    names = ("PROCID", "LOCALID", "NODEID", "NTASKS", "NTASKS_PER_NODE")
+    shown = " ".join(f"$SLURM_{name}" for name in names)
+    run = healthy.start(command=json.dumps(["sh", "-c", f"echo numbers {shown}"]), code=None, nodes=2, ranks_per_node=2)
+    assert run.wait(END_S).state == "succeeded", run.explain()
+    numbers = [line.text for line in run.logs() if line.text.startswith("numbers ")]
+    assert sorted(numbers) == [f"numbers {rank} {rank % 2} {rank // 2} 4 2" for rank in range(4)]

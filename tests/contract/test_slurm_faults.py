@@ -222,6 +222,19 @@ def test_a_job_that_the_controller_forgot_is_given_again(slurm: SlurmSite) -> No
     assert len(slurm.events(run, "go")) == 1
 
 
+@pytest.mark.xdist_group("slurm")
+def test_a_run_of_one_node_that_was_switched_off_and_on_is_put_back_by_whoever_looks(slurm: SlurmSite) -> None:
+    """Nobody of it is left to say so, and Slurm believes for minutes that it runs."""
+    run = slurm.start(f"--steps {STEPS} --hold-at 6", retries=1)
+    slurm.wait_step(run, 6)
+    slurm.lab.kill_node(run.record().hosts[0])
+    slurm.lab.heal()
+    until(lambda: run.record().reason.startswith("no word from "), "it says that nothing is heard of it", END_S)
+    went_on(slurm, run, 0)
+    assert (slurm.lab.shared / "runs" / run.id / "put_back.0").is_dir()
+    nothing_stays(slurm, run)
+
+
 def test_a_run_that_lost_its_leader_and_finds_no_other_node_waits(slurm: SlurmSite) -> None:
     """Nobody was left to write that it was stopped: Slurm's word counts."""
     run = slurm.start(f"--steps {STEPS} --hold-at 6", nodes=4, grace="2s", slurm="{exclusive: true}")

@@ -13,8 +13,9 @@ from typing import Any
 
 from podwright.bringup.apply.boot_progress import NodeState, node_states
 from podwright.bringup.plan.boot_scripts import boot_files
-from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text
+from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text, token_command
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import text_of
 from podwright.lab import processes
 
 UEFI = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
@@ -35,6 +36,20 @@ class BootNetwork:
 
     def inside(self, *command: str) -> list[str]:
         return ["ip", "netns", "exec", self.name, *command]
+
+    def as_host(self, host: str, *command: str) -> list[str]:
+        """Gives a command in a network of its own that has the host's address, as its installer has; once a test."""
+        name = f"{self.name}h"
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        self.stack.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
+        for where, words in (
+            (self.name, f"link add host0 type veth peer name eth0 netns {name}"),
+            (self.name, "link set host0 master pxe0 up"),
+            (name, f"addr add {self.site.addresses[host]}/24 dev eth0"),
+            (name, "link set eth0 up"),
+        ):
+            subprocess.run(["ip", "-n", where, *words.split()], check=True)
+        return ["ip", "netns", "exec", name, *command]
 
     def start(self, *command: str, name: str = "") -> subprocess.Popen[bytes]:
         """Starts a program in the network; it ends with the test."""
@@ -124,13 +139,16 @@ def boot_network(site: Site, folder: Path) -> Iterator[BootNetwork]:
         log=f"{folder}/requests",
         run=str(folder),
         user="root",
+        tokens=f"{folder}/tokens",
     )
     for path, text in boot_files(site).items():
         file = Path(places.root) / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    for name in ("done", ".part"):
+    for name in ("done", "waiting"):
         (Path(places.root) / name).mkdir()
+    Path(places.tokens).write_text(text_of("netboot-tokens.sh", root=places.root, user=places.user))
+    subprocess.run(token_command(site, places).run, check=True, capture_output=True)
     Path(places.installer).mkdir()
     with ExitStack() as stack:
         network = BootNetwork(site, f"pxe{os.getpid()}", folder, places, stack)

@@ -176,12 +176,23 @@ def test_the_checksum_of_a_file_is_for_those_who_may_read_it(shared: Shared) -> 
     assert [row["path"] for row in seen["asked"][0]["files"]] == ["open/a1.png"]
 
 
-def test_files_have_the_owner_and_mode_of_what_they_describe(shared: Shared) -> None:
-    kinds = set()
-    for path in (shared.store.path / "tree" / "current").resolve().rglob("*.duckdb"):
+def test_files_and_gates_belong_to_the_publisher_and_no_reader_can_change_them(shared: Shared) -> None:
+    generation = (shared.store.path / "tree" / "current").resolve()
+    parts = [path for path in generation.rglob("*") if path.name in ("in", "rows.duckdb")]
+    assert len(parts) > len(USERS)
+    for path in [generation, *parts]:
         status = path.stat()
-        kinds.add((status.st_uid, status.st_gid, status.st_mode & 0o777))
-    assert {(0, 0, 0o600), (0, 0, 0o444), (ALICE, TEAM, 0o440), (ALICE, ALICE, 0o400), (0, 0, 0o440)} <= kinds
+        assert (status.st_uid, status.st_mode & 0o022) == (0, 0), path
+    tries = 0
+    for uid, groups in USERS.values():
+        for path in parts:
+            for command in (["chmod", "u+w", path], ["mv", path, f"{path}.mine"], ["touch", path.parent / "new"]):
+                done = subprocess.run(
+                    command, user=uid, group=uid, extra_groups=groups, capture_output=True, check=False
+                )
+                assert done.returncode, (uid, command)
+                tries += 1
+    assert tries > 50
 
 
 def test_only_its_owner_writes_a_shared_catalog(shared: Shared) -> None:
@@ -190,14 +201,37 @@ def test_only_its_owner_writes_a_shared_catalog(shared: Shared) -> None:
     assert "only root writes" in seen["asked"][0]["errors"][0]["message"]
 
 
-def test_a_file_that_its_owner_wrote_over_is_left_out(shared: Shared) -> None:
+def test_a_file_that_was_written_over_is_left_out(shared: Shared) -> None:
+    team = [path for path in parts_of(shared) if path.stat().st_gid == TEAM]
     assert shared.ask_as("bob", ("find", "tree", "label=team"))["asked"][0]["count"] == 3
-    for path in (shared.store.path / "tree" / "current").resolve().rglob("rows.duckdb"):
-        if path.stat().st_uid == ALICE and path.stat().st_gid == TEAM:
-            subprocess.run(["chmod", "u+w", path], user=ALICE, group=ALICE, check=True, extra_groups=[])
+    for path in team:
+        path.write_bytes(path.read_bytes())
     answer = shared.ask_as("bob", ("find", "tree", "label=team"), ("find", "tree"))["asked"]
     assert [row["count"] for row in answer] == [0, 3]
     assert answer[1]["left_out"] == 1
+
+
+def parts_of(shared: Shared) -> list[Path]:
+    return list((shared.store.path / "tree" / "current").resolve().rglob("rows.duckdb"))
+
+
+def test_a_generation_whose_gates_belong_to_readers_is_refused_until_root_scans_again(shared: Shared) -> None:
+    before = shared.store.generation("tree")
+    gate = next(path.parent for path in parts_of(shared) if path.stat().st_gid == TEAM)
+    os.chown(gate, ALICE, TEAM)
+    listed = (shared.store.path / "tree" / "current").resolve() / "shared.json"
+    document = json.loads(listed.read_bytes())
+    listed.write_text(json.dumps({"files": document["files"]}))
+    (answer,) = shared.ask_as("carol", ("find", "tree"))["asked"]
+    (problem,) = answer["errors"]
+    assert answer["code"] == 1
+    assert "was shared by an earlier version" in problem["message"]
+    assert problem["hint"] == "root makes it again: podwright data scan PATH --name tree"
+    again = scan(shared.store, shared.tree, "tree", layout="images")
+    assert (again.changed, again.generation) == (0, before + 1)
+    seen = shared.ask_as("carol", ("find", "tree"), ("find", "tree", 'sha256>=""'))["asked"]
+    assert sorted(row["path"] for row in seen[0]["files"]) == shared.found_as("carol")
+    assert seen[1]["count"] > 0, "what was known came over"
 
 
 def test_the_catalog_of_an_ordinary_user_is_his_alone() -> None:

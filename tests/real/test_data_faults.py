@@ -24,7 +24,7 @@ from tests.paths import ROOT
 # Each stops for ever at one place of a write, after it has said so.
 STOPS = {
     "scan": "walk.walk_some = stop",
-    "build": "schema.whole_view = stop",
+    "build": "schema.build_statements = stop",
     "publish": "Store.publish = stop",
     "link": "Path.symlink_to = stop",
     "index": "bitmaps.build = stop",

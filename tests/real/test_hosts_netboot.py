@@ -109,13 +109,16 @@ def test_the_server_gives_addresses_and_loaders_and_sends_hosts_to_the_installer
 def test_a_host_that_says_it_is_done_is_sent_to_its_disk_until_it_is_installed_anew(bench: Bench) -> None:
     """After what the test above has brought up: n2 says what an installer says last."""
     site = site_of(load_pod(bench.home / "pods" / "lab-hosts.yaml"))
-    assert "201 Created" in bench.on("n2", f"bash -c {shlex.quote(done_line(site, MAC))}")
+    assert "204 No Content" in bench.on("n2", f"bash -c {shlex.quote(done_line(site, MAC))}")
     assert state(bench) == "installed"
     assert asked(bench, "http", f"{base_url(site)}/done/{hyphens(MAC)}.ipxe")
     # What a host has put there is no drift.
     assert bench.status()["n1"] == {"state": "ok", "drift": []}
+    # A token is good for once; who has seen it cannot use it after the host is to be installed again.
+    assert "404 Not Found" in bench.on("n2", f"bash -c {shlex.quote(done_line(site, MAC))}")
     bench.pod("nodes", "--install", "n2", "--yes")
     assert bench.lab.run("n1", f"test -e {NetbootPlaces().root}/done/{hyphens(MAC)}.ipxe").returncode == 1
+    assert "204 No Content" in bench.on("n2", f"bash -c {shlex.quote(done_line(site, MAC))}")
 
 
 def test_the_server_makes_an_image_once_and_gives_it_whole(bench: Bench) -> None:

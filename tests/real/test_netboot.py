@@ -49,9 +49,9 @@ def test_a_machine_gets_its_address_its_script_and_its_kernel_and_then_its_disk(
     machine.wait()
     # What an installer does last, from the address that the host has.
     said = subprocess.run(
-        network.inside("bash", "-c", done_line(network.site, MAC)), capture_output=True, text=True, check=True
+        network.as_host("g1", "bash", "-c", done_line(network.site, MAC)), capture_output=True, text=True, check=True
     )
-    assert "201 Created" in said.stdout
+    assert "204 No Content" in said.stdout
     assert network.states()["g1"].state == "installed"
     network.start(*network.machine("g1"), name="g1")
     until(
@@ -88,6 +88,11 @@ def test_nobody_puts_anything_else(network: BootNetwork) -> None:
         return done.stdout.split() if done.returncode == 0 else []
 
     assert set(until(answers, "the server answers")) <= {"403", "405"}
+    refused = subprocess.run(
+        network.inside("bash", "-c", done_line(network.site, MAC)), capture_output=True, text=True, check=True
+    )
+    assert "204 No Content" not in refused.stdout
+    assert not list(Path(f"{network.places.root}/done").iterdir())
 
 
 def paths(network: BootNetwork) -> list[str]:

@@ -25,17 +25,25 @@ class RunFigure:
     less_is_better: bool | None = None
 
 
-_LESS = frozenset(["cer", "error", "loss", "mae", "mse", "nll", "perplexity", "ppl", "rmse", "wer"])
+_LESS = frozenset(["cer", "error", "latency", "loss", "mae", "mse", "nll", "perplexity", "ppl", "rmse", "wer"])
 _MORE = frozenset(["acc", "accuracy", "auc", "bleu", "f1", "iou", "precision", "psnr", "recall", "ssim"])
+_FAST = frozenset(["goodput", "mfu", "tflops", "throughput"])
 """Parts of names that leave no doubt."""
+_RATE = re.compile(r".*(_per_s|_per_second|_per_minute|_per_hour|_per_gpu_hour)")
+_TIME = re.compile(r".*_(s|ms|us|seconds|minutes|hours)")
 
 
 def less_is_better(name: str) -> bool | None:
-    """Return what the name of a value says about it: a loss is better small, an accuracy large, of others None."""
+    """Return what the name of a value says about it: a loss and a time are better small, an accuracy and a
+    rate large, of others None."""
+    if _RATE.fullmatch(name):
+        return False
+    if _TIME.fullmatch(name):
+        return True
     parts = set(re.split(r"[^a-z0-9]+", name.lower()))
     if parts & _LESS:
         return True
-    return False if parts & _MORE else None
+    return False if parts & (_MORE | _FAST) else None
 
 
 def field(name: str) -> Read:

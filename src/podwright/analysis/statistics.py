@@ -27,6 +27,19 @@ def median(values: Sequence[float]) -> float | None:
     return statistics.median(values)
 
 
+def logarithms(values: Iterable[float]) -> list[float]:
+    """Return the logarithm of each: what is twice as much lies as far above as half of it lies below."""
+    return list(map(math.log, values))
+
+
+def squares(values: Sequence[float]) -> float:
+    """Return the sum of squared distances from the mean; of no value it is 0."""
+    if not values:
+        return 0.0
+    middle = math.fsum(values) / len(values)
+    return math.fsum((value - middle) ** 2 for value in values)
+
+
 def quantile(ordered: Sequence[float], share: float) -> float | None:
     """Return the value below which this share of ordered values lies, between two of them in proportion."""
     if not ordered:

@@ -9,7 +9,7 @@ from typing import Any
 
 from podwright.pilot.metrics import is_of, metric_of
 from podwright.pilot.protocol import Epoch
-from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample
+from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample, SoftwareFound
 from podwright.runs.record import Asked
 from podwright.runs.series import ToldValue
 from podwright.spec.hostlist import fold_hosts
@@ -31,6 +31,7 @@ CPU_CORES = "CPU cores in use"
 """What the ranks' own processes use. A node's own count is of its control group in a container or a job of Slurm, and
 of the whole machine without one: two sides would not be measured alike."""
 _RANK_CPU = "rank.R.cpu_percent"
+_PACKAGES = ("python", "torch", "cuda", "nccl", "cudnn")
 _SETTINGS = ("command", "nodes", "ranks_per_node", "launcher", "runtime", "image", "env", "setup", "resources")
 
 
@@ -61,6 +62,27 @@ def traits_of(asked: Asked, events: Iterable[Event], samples: Iterable[Sample], 
     return Traits(_settings(asked, events), dict(_measured(samples)), _steps(series))
 
 
+def ingredients(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
+    """Return what the runs of one cell must have in common: code, image, data and packages; and the code's commit."""
+    image, code = asked.image or {}, asked.code or {}
+    rows = {"code": code.get("sha256"), "image": image.get("digest") or image.get("name")}
+    rows |= {"commit": code.get("commit"), "folder": code.get("folder")}
+    for name, given in (asked.inputs or {}).items():
+        rows[f"data {name}"] = given.get("digest") if isinstance(given, dict) else None
+    return {name: str(value) for name, value in rows.items() if value} | _packages(events)
+
+
+def _packages(events: Iterable[Event]) -> dict[str, str]:
+    """Return the versions of what the ranks started with; where nodes differ, each once."""
+    rows: dict[str, list[str]] = {}
+    for event in events:
+        for name in _PACKAGES if isinstance(event, SoftwareFound) else ():
+            value = getattr(event, name)
+            if value and value not in rows.setdefault(name, []):
+                rows[name].append(value)
+    return {name: " and ".join(sorted(values)) for name, values in rows.items() if values}
+
+
 def _settings(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
     image, code = asked.image or {}, asked.code or {}
     rows: dict[str, Any] = {
@@ -70,7 +92,8 @@ def _settings(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
         "podwright": asked.version,
     }
     rows |= {name: asked.workload.get(name) for name in _SETTINGS}
-    rows |= _machines(events)
+    listed = list(events)
+    rows |= _machines(listed) | {f"ranks' {name}": value for name, value in _packages(listed).items()}
     return {name: _text(value) for name, value in rows.items() if value not in (None, "", [], {}, ())}
 
 

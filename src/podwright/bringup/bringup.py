@@ -20,7 +20,7 @@ from podwright.bringup.apply.rolling import Drainer, Roll, drain_of, split
 from podwright.bringup.apply.validate import ValidationResult, measure
 from podwright.bringup.apply.vault import Secrets, rotated_for
 from podwright.bringup.plan.hosts import limited, plan
-from podwright.bringup.plan.netboot import NetbootPlaces, hyphens, machines
+from podwright.bringup.plan.netboot import NetbootPlaces, reinstall_line
 from podwright.bringup.plan.site import Site, site_of, with_access
 from podwright.bringup.progress import BringupProgress, Kind, OnProgress, ignore
 from podwright.spec.problems import refuse
@@ -166,7 +166,7 @@ class Bringup:
         first, nodes = split(self.site, hosts)
         # No hosts at all would be all of them to Ansible; and no node is touched before it is drained.
         progress = self._apply(plans, first) if first else ApplyProgress({})
-        if not progress.faults:
+        if not progress.is_stopped:
             drainer = self._parts.drainer(self.site, self._shell)
             roll = Roll(drainer, partial(self._apply, plans), partial(self._invalid, plans), self._on_progress)
             # A GPU or a link that is away is no reason to drain a node: `up` mends neither.
@@ -204,9 +204,7 @@ class Bringup:
 
     def reinstall(self, hosts: Sequence[str]) -> None:
         """Have hosts go into their installer when they boot next: it writes over their disks."""
-        done = f"{NetbootPlaces().root}/done"
-        files = [f"{done}/{hyphens(mac)}.ipxe" for mac, host in machines(self.site).items() if host in hosts]
-        self._shell(self.site.roles["netboot"], f"rm -f -- {' '.join(files)}")
+        self._shell(self.site.roles["netboot"], reinstall_line(self.site, hosts))
 
     def validate(self, limit: str | None = None) -> ValidationResult:
         """Measure what hosts do, and compare it with what they should."""
@@ -234,7 +232,8 @@ class Bringup:
             status = status_of(plans[host], answer, secrets, None)
             if status.reason is not None:
                 differing[host] = Fault(host, "validate", "look", status.reason)
-            for drift in status.drift[:1]:
+            # What a user has in the way is no reason to drain a node either: `up` leaves it alone.
+            for drift in [each for each in status.drift if not each.user][:1]:
                 differing[host] = Fault(host, "validate", drift.what, f"{drift.found}, not {drift.expected}")
         return differing
 
@@ -267,7 +266,7 @@ class Bringup:
         playbook.write_project(folder, ansible.project_files(self.pod, plans, secrets.revisions), vault.file)
 
     def _ended(self, hosts: Sequence[str], progress: ApplyProgress, only: str | None) -> UpResult:
-        is_known = only is None and not progress.faults
+        is_known = only is None and not progress.is_stopped
         if is_known:
             self._parts.pods.save(self.pod.name, known_text(self.pod).encode())
         return UpResult(hosts, progress, is_known)

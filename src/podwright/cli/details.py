@@ -27,8 +27,9 @@ MORE = {
         "Prints efficiency with its interval, the fitted law, and what was predicted from\nthe smallest size."
     ),
     "bench gate": (
-        "Each cell is held against its history: the latest rounds of the suite. One that\nwas slow and is good"
-        " again is still named while its round is among them."
+        "Each cell's newest round is held against all rounds since the last change that\nsomebody accepted. clean:"
+        " shown to be no worse than them by more than the margin;\nslower: shown to be worse; broken: runs failed, are"
+        " missing or missed their goal;\nnot proven: too few runs to tell. Only clean ends with 0."
     ),
     "bench system": "As JSON. What the pod's file does not say is left empty, for you to fill in.",
     "bench score": (

@@ -73,7 +73,8 @@ _ROWS = {
         ).with_commands(
             ("run", "Run a suite, or what of it is still to be done", "examples/suite.yaml"),
             ("scale", "Measure how a workload scales with its nodes", "workload.yaml --sizes 1,2,4 --on adas"),
-            ("gate", "Say what became slower, and since which image", "examples/suite.yaml"),
+            ("gate", "Say whether nothing became slower, or what did and since when", "examples/suite.yaml"),
+            ("accept", "Accept a change that the gate found as the new level", "night digits --reason 'larger model'"),
             ("system", "Print the description of a pod that MLPerf asks for", "pod.yaml --submitter ours"),
             ("score", "Score logs of MLPerf Training: the olympic mean", "logs/result_0.txt logs/result_1.txt"),
             ("published", "List published results of MLPerf Training", "--benchmark resnet --system dgx1"),

@@ -25,7 +25,8 @@ from podwright.clients.http_client import (
 from podwright.spec.problems import Refusal, refuse
 
 Object = dict[str, Any]
-Given, Answer = ParamSpec("Given"), TypeVar("Answer")
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 ROOT = "/redfish/v1"
 TIMEOUT_S = 30.0
 _ANSWER_BYTES = 8 << 20

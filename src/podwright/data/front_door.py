@@ -288,14 +288,17 @@ class Catalog:
 
         return difference(self.selection(first), self.selection(second))
 
-    def stage(self, selection: str, to: Path, progress: Progress = unheard) -> Copied:
-        """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet."""
+    def stage(self, selection: str, to: Path, verify: bool = False, progress: Progress = unheard) -> Copied:
+        """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet.
+
+        With `verify` what is there already is read again and compared by its SHA-256.
+        """
         from podwright.data.selecting.copying import stage_to
         from podwright.data.selecting.selections import check_split
 
         name, _, split = selection.partition("/")
         chosen = self.selection(name)
-        return stage_to(chosen, check_split(chosen, split or None), to, progress)
+        return stage_to(chosen, check_split(chosen, split or None), to, verify, progress)
 
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True

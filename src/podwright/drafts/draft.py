@@ -42,10 +42,13 @@ PACKAGES = {
 """Where the package that brings a module has another name."""
 UNPACKAGED = {"apex", "detectron2", "google", "mmcv", "transformer_engine"}
 """Modules that come with an image or from source: pip finds nothing, or something else, under these names."""
-GENERIC = {"main", "run", "train", "training", "script"}
+GENERIC = {"main", "run", "train", "training", "script", "job", "task", "sky"}
 DATA = re.compile(r"(data|dataset|frames|images|imgs|input|train)(-?(dir|root|path|folder))?|root|root-dir")
 KEPT = re.compile(r"(checkpoint|ckpt|save|weights|model|out|output)s?-?(dir|root|path|folder)")
 SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW")
+ON_CPU = re.compile(
+    r"(^|\s)--?(device|accelerator)[= ]cpu\b|(^|\s)--?(cpu|no[-_]cuda|no[-_]gpu)(\s|$|=true)", re.IGNORECASE
+)
 QUIET = {"code", "runtime"}
 """Fields that are the same for every script: nothing was guessed."""
 COLUMN = 44
@@ -68,6 +71,11 @@ class ScriptFacts:
     arguments: tuple[str, ...] = ()
     """What the user wants after the script's name, instead of a guess."""
 
+    @property
+    def on_cpu(self) -> bool:
+        """Tell whether those words ask for the CPU."""
+        return ON_CPU.search(" ".join(self.arguments)) is not None
+
 
 @dataclass(frozen=True)
 class DraftLine:
@@ -79,7 +87,7 @@ class DraftLine:
 
     def text(self) -> str:
         """Return the line as the file has it; the reason stands above a field that is too long to have it beside."""
-        text = f"{self.field}: {self.value}".rstrip()
+        text = f"{self.field}: {self.value}".rstrip().replace(": \n", ":\n", 1)
         if not self.why:
             return text
         if len(text) >= COLUMN:
@@ -105,6 +113,8 @@ class Guess:
     notes: tuple[str, ...]
     missing: tuple[str, ...]
     """What the script wants and nobody knows: the workload fails until it is added."""
+    advice: str = "the script wants it; add it to the command"
+    """What to do about that."""
 
 
 def guess(script: ScriptContents, facts: ScriptFacts) -> Guess:
@@ -121,35 +131,35 @@ def guess(script: ScriptContents, facts: ScriptFacts) -> Guess:
 
 
 def _fields(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) -> Iterator[DraftLine]:
-    yield DraftLine("name", name_of(facts))
+    yield DraftLine("name", name_of(facts.script, facts.folder))
     yield DraftLine("code", ".", "the script's folder travels with the run")
-    yield DraftLine("command", _scalar(" ".join(_quoted(word) for word in command.argv)), command.keeps)
+    yield DraftLine("command", scalar(" ".join(quoted(word) for word in command.argv)), command.keeps)
     nodes = script.trainer.get("num_nodes", 1)
     yield DraftLine("nodes", str(nodes), "as many as it gives its Trainer" * (nodes > 1))
-    launcher, why = _launcher(script)
+    launcher, why = _launcher(script, facts)
     if launcher:
         yield DraftLine("launcher", launcher, why)
     yield from _resources(script, facts, launcher)
     if command.data:
-        yield DraftLine("data", _mapping(command.data), "what the script reads by default")
+        yield DraftLine("data", mapping(command.data), "what the script reads by default")
     yield DraftLine("runtime", "bare", "or container, once `podwright image build` has made the image")
 
 
-def name_of(facts: ScriptFacts) -> str:
+def name_of(script: str, folder: str) -> str:
     """Return the script's name, or its folder's where the script's says nothing."""
-    name = facts.script.rpartition("/")[2].removesuffix(".py")
-    if name.lower() in GENERIC and re.search("[A-Za-z]", facts.folder):
-        name = facts.folder
+    name = re.sub(r"\.(py|sh|bash|sbatch|slurm|job|ya?ml)$", "", script.rpartition("/")[2])
+    if name.lower() in GENERIC and re.search("[A-Za-z]", folder):
+        name = folder
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-0123456789")[:40].strip("-") or "workload"
 
 
-def _launcher(script: ScriptContents) -> tuple[str, str]:
+def _launcher(script: ScriptContents, facts: ScriptFacts) -> tuple[str, str]:
     """Return what starts its ranks; nothing for one plain process, which would take RANK for the word of others."""
     if script.uses_mpi:
         return "mpi", f"it imports {', '.join(sorted(script.packages & MPI))}"
     if framework := sorted(script.packages & FRAMEWORKS):
         return "torchrun", f"{framework[0]} takes its ranks from torchrun"
-    if script.is_distributed:
+    if script.is_distributed and not facts.on_cpu:
         return "torchrun", "it uses torch.distributed, which takes ranks from torchrun"
     return "", ""
 
@@ -172,6 +182,8 @@ def _resources(script: ScriptContents, facts: ScriptFacts, launcher: str) -> Ite
 
 
 def _gpus(script: ScriptContents, facts: ScriptFacts) -> tuple[int, str]:
+    if facts.on_cpu:
+        return 0, "its words ask for the CPU"
     if not script.uses_cuda:
         return 0, "it does not use CUDA"
     if script.needs_cuda:
@@ -219,7 +231,7 @@ def _hints(script: ScriptContents, facts: ScriptFacts, command: DraftCommand) ->
     others = [option for option in script.options if option.flag.startswith("-") and option.flag not in mentioned]
     if others and not facts.arguments:
         yield f"# its other options: {', '.join(_described(option) for option in others[:12])}"
-    if script.uses_cuda and not script.needs_cuda and not facts.gpus:
+    if script.uses_cuda and not script.needs_cuda and not facts.gpus and not facts.on_cpu:
         yield "# it would use a GPU where there is one: `resources: {gpus: 1}` asks for it"
     secrets = {name for name in script.variables if SECRET.search(name)}
     if "wandb" in script.packages:
@@ -240,7 +252,7 @@ def _described(option: Option) -> str:
 def _build(script: ScriptContents, facts: ScriptFacts) -> Iterator[str]:
     """Bring what the script imports; a list that somebody wrote beside it knows better."""
     yield DraftLine("build", "", "what an image of it needs").text()
-    yield f"  base: {_scalar(facts.base)}"
+    yield f"  base: {scalar(facts.base)}"
     if script.uses_mpi:
         yield "  apt: [openmpi-bin]"
     if facts.requirements:
@@ -258,14 +270,14 @@ def packages(script: ScriptContents) -> list[str]:
     return sorted({PACKAGES.get(name, name) for name in script.packages - UNPACKAGED}, key=str.lower)
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """Quote a word as the command is split again; a placeholder stays readable."""
     if re.fullmatch(r"[\w@%+=:,./{}-]+", word, re.ASCII):
         return word
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-def _scalar(text: str) -> str:
+def scalar(text: str) -> str:
     """Write a text in YAML's plain form where that is safe, else in its quoted one."""
     begins_plainly = re.fullmatch(r"[A-Za-z./][^\n\"'#\[\]&*!|>%`\\]*", text)
     if begins_plainly and ": " not in text and not text.endswith(":"):
@@ -273,5 +285,5 @@ def _scalar(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _mapping(values: Mapping[str, str]) -> str:
+def mapping(values: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{name}: {json.dumps(value)}" for name, value in values.items()) + "}"

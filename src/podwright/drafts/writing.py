@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from podwright.clients.machine import count_gpus
+from podwright.drafts.batch_script import read_batch_script
 from podwright.drafts.draft import Guess, ScriptFacts, guess
+from podwright.drafts.jobs import ForeignJob, guess_job
 from podwright.drafts.script import ScriptContents, look
+from podwright.drafts.skypilot import read_skypilot_task
 from podwright.spec import load_workload
 from podwright.spec.problems import refuse
 
 NAME = "workload.yaml"
 BASE = "python:3.11-slim"
 _REQUIREMENTS = ("requirements.txt", "requirements/base.txt")
+SHELL_SUFFIXES = (".sh", ".bash", ".sbatch", ".slurm", ".job")
+SHELL_LINE = re.compile(r"#!\s*/\S*(/env )?\S*\b(ba|da|z|k)?sh\b")
 _MAX_BYTES = 1 << 20
 
 
@@ -54,15 +61,36 @@ def write_draft(request: DraftRequest) -> Draft:
     if file.exists():
         raise refuse(f"{file} is there already", hint="remove it first, or write elsewhere with --out")
     folder = file.parent.resolve()
-    contents = _look(script)
     if not script.resolve().is_relative_to(folder):
         hint = "the workload's folder is what travels with a run"
         raise refuse(f"{script} is not below {file.parent}", hint=hint)
-    draft = guess(contents, _facts(request, folder, contents))
+    draft = _guess(request, folder)
     # Another may have written it since we looked.
     with file.open("x", encoding="utf-8") as opened:
         opened.write(draft.text)
     return Draft(file, load_workload(file).name, draft)
+
+
+def _guess(request: DraftRequest, folder: Path) -> Guess:
+    """Read what the file is: a task of SkyPilot, a shell or batch script, else Python."""
+    script = request.script
+    kind = _kind(script)
+    if kind is None:
+        contents = _look(script)
+        return guess(contents, _facts(request, folder, contents))
+    if request.arguments:
+        hint = f"change the command in {NAME} once it is written"
+        raise refuse("words after `--` are for Python scripts", hint=hint, field=" ".join(request.arguments))
+    return guess_job(kind(_text(script), script.resolve().relative_to(folder).as_posix(), folder.name))
+
+
+def _kind(script: Path) -> Callable[[str, str, str], ForeignJob] | None:
+    if script.suffix in (".yaml", ".yml"):
+        return read_skypilot_task
+    first = _text(script).partition("\n")[0]
+    if script.suffix in SHELL_SUFFIXES or (script.suffix != ".py" and SHELL_LINE.match(first)):
+        return read_batch_script
+    return None
 
 
 def _look(script: Path) -> ScriptContents:

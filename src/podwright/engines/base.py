@@ -109,6 +109,8 @@ class Request:
     """What selections were when the run was asked for, by the name of the input: `selection`, `split`, `digest`."""
     staged: Mapping[str, StagedData] = field(default_factory=dict)
     """By the name of the input."""
+    verified: Mapping[str, Any] | None = None
+    """How the files of selections were compared with those that were chosen."""
     code_tar: BufferedIOBase | None = None
     """The code itself, where an engine must know how much of it there is."""
 
@@ -169,8 +171,12 @@ class Status:
     """The run that it waits for until a client releases it, on an engine that `holds`."""
     unfinished: bool = False
     """Whoever submitted it did not get to the end: `submit` of this part alone finishes it."""
+    unheard: str = ""
+    """How long its pilots were not heard of, where the target says that it runs and they should have been."""
     silent: str = ""
     """Why the target could not be asked just now, once it was waited for long enough; then nothing else is known."""
+    told: bool = False
+    """The outcome is what its pilots said, by the code that the job left with: also a success is believed."""
 
 
 class Unfinished(Refusal):

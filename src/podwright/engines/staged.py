@@ -23,6 +23,8 @@ class StagedData:
     size_bytes: int
     path: str | None
     """Where the files lie, where that is a path that nodes must see."""
+    verify: bool = False
+    """What nodes have of it already is read again and compared."""
 
 
 Staged = Mapping[str, StagedData]
@@ -43,7 +45,8 @@ def staged_entries(staged: Staged, folder: str) -> list[dict[str, Any]]:
     entries = []
     for name, given in sorted(staged.items()):
         digest = hashlib.sha256(given.manifest).hexdigest()
-        entries.append({"name": name, "manifest": f"{folder}{_file(name)}", "sha256": digest, "site": dict(given.site)})
+        entry = {"name": name, "manifest": f"{folder}{_file(name)}", "sha256": digest, "site": dict(given.site)}
+        entries.append({**entry, "verify": True} if given.verify else entry)
     return entries
 
 

@@ -144,8 +144,11 @@ def lose_runs(name: str) -> list[str]:
 def _clear_scratch(run_id: str) -> None:
     """Remove what killed pilots left in the temporary folder, which nodes of a lab share with this machine."""
     for folder in Path(tempfile.gettempdir()).glob("podwright-*"):
-        if folder.is_dir() and not folder.is_symlink():
-            shutil.rmtree(folder / run_id, ignore_errors=True)
+        # All users may lay something there: what is open stays the folder that it was.
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            shutil.rmtree(run_id, ignore_errors=True, dir_fd=descriptor)
+            os.close(descriptor)
 
 
 def _hand_over_all(folder: Path) -> None:
@@ -156,4 +159,5 @@ def _hand_over_all(folder: Path) -> None:
 
 def _hand_over(path: Path) -> None:
     if "SUDO_UID" in os.environ:
-        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1)))
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1))
+        os.chown(path, uid, gid, follow_symlinks=False)

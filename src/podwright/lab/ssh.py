@@ -37,7 +37,7 @@ def make_key(path: Path) -> bool:
 def make_user_key(path: Path, user: LabUser) -> None:
     """Make the user's key; of a lab that root made for itself it stays root's: its user exists only inside."""
     if make_key(path) and "SUDO_UID" in os.environ:
-        os.chown(path, user.uid, user.gid)
+        os.chown(path, user.uid, user.gid, follow_symlinks=False)
 
 
 def server_config(user: LabUser, path: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
-    from podwright.launch.again import start_again
+    from podwright.launch.again import start_again, start_with_code_of
     from podwright.launch.cluster_image import ClusterImage, ImageBuild
     from podwright.launch.ending import Cancelled, Removal, Waited, cancel_named, removable, remove_runs, wait_for_all
     from podwright.launch.finding import find, find_all, find_all_to_read, find_to_read, rebuild, recent
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podwright.launch.forward import PortRequest, open_port, until_it_ends
     from podwright.launch.latest import Latest, runs_at_work
     from podwright.launch.log_filter import LineFilter, filtered_logs
+    from podwright.launch.origin import commits_between
     from podwright.launch.overview import RunOverview, overview_of
     from podwright.launch.prune import Prunable, Pruned, prunable, prune_runs
     from podwright.launch.records import RunRecords
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from podwright.launch.run_filter import ANY, RunChoice
     from podwright.launch.session import Session
     from podwright.launch.shared_runs import publish_page
-    from podwright.launch.starting import notifier, profiled, render, start
+    from podwright.launch.starting import notifier, profiled, render, start, start_verified
     from podwright.runs.states import STATES
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "abandon_silent",
     "cancel_named",
     "cancel_runs",
+    "commits_between",
     "filtered_logs",
     "find",
     "find_all",
@@ -72,6 +74,8 @@ __all__ = [
     "runs_at_work",
     "start",
     "start_again",
+    "start_verified",
+    "start_with_code_of",
     "until_it_ends",
     "wait_for_all",
 ]

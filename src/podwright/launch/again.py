@@ -45,6 +45,13 @@ def start_again(session: Session, run_id: str, resume: bool = False) -> Run:
         return Run(session, start(session, prepared))
 
 
+def start_with_code_of(session: Session, earlier: str, workload: Workload, on: str, run_id: str) -> Run:
+    """Start a workload with the code that an earlier run travelled with, whatever became of its folder since."""
+    submission = Submission(workload, on, run_id, code=_code(session, session.home.folder(earlier)))
+    with prepare(session, submission) as prepared:
+        return Run(session, start(session, prepared))
+
+
 def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workload:
     """Return the workload with the checkpoints of a run that is over, by their place on its target."""
     record = look(session, folder.id)

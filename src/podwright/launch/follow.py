@@ -30,7 +30,8 @@ from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from podwright.spec.problems import Refusal
 
 ENDS = {"succeeded": "failed", "failed": "failed", "cancelled": "terminated"}
-"""An engine's outcome as an end. Without the pilots' own last word, success cannot be believed."""
+"""An engine's outcome as an end. Without the pilots' own word, success cannot be believed."""
+NO_END = "the end of its record is missing"
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
@@ -128,7 +129,7 @@ class _Look:
         for folder in folders:
             _note_gaps(folder, gaps.get(folder.id, []))
             record = self.home.read(folder.id)
-            self._note_left_out(folder)
+            _note_left_out(self.home, folder)
             if not folder.is_sealed and not record.is_final:
                 record = self._note_silence(folder, record, statuses[folder.id], began)
             # A settled record needs no judgement, unless its pilots were stopped: only the engine can say by whom.
@@ -206,7 +207,7 @@ class _Look:
             _note_gaps(folder, gaps.get(folder.id, []))
             _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
-            self._note_left_out(folder)
+            _note_left_out(self.home, folder)
             values = take_event_values(folder, records[folder.id])
             if values:
                 records[folder.id] = self.home.read(folder.id)
@@ -224,19 +225,6 @@ class _Look:
             return record
         note(folder, "cost", **cost)
         return self.home.read(folder.id)
-
-    def _note_left_out(self, folder: RunFolder) -> None:
-        """Note once that events could not be understood; a sealed folder is closed and stays as it is."""
-        count = self.home.left_out(folder.id)
-        if not count or folder.is_sealed:
-            return
-        if any(NOT_UNDERSTOOD in sentence for sentence in folder.gaps()):
-            return
-        if count == 1:
-            sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
-        else:
-            sentence = f"{count} events {NOT_UNDERSTOOD} and were left out"
-        note(folder, "gap", text=sentence)
 
     def _judge(self, folder: RunFolder, record: Record, status: Status) -> Record:
         """Settle what the engine says of a run whose record has no last word, or one only the engine can explain."""
@@ -266,7 +254,10 @@ class _Look:
         may_have_last_word = record.attempts > 0 or status.outcome != "cancelled"
         if record.stopped_in is None and may_have_last_word and self._may_lag(folder, record, FoundGone, status):
             return record
-        if status.outcome in ENDS:
+        if status.told and status.outcome == "succeeded":
+            reason = ": ".join(filter(None, [NO_END, status.reason]))
+            note(folder, "end", state="succeeded", reason=reason, code=0)
+        elif status.outcome in ENDS:
             note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
         elif "cancel" in events and not record.attempts:
             # A scheduler may forget what it removes from its queue: nobody else has taken it.
@@ -286,6 +277,8 @@ class _Look:
             return self.home.read(folder.id)
         if record.stopped_in:
             return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
+        if status.unheard and record.state in ("starting", "running"):
+            return replace(record, reason=status.unheard)
         why = status.reason
         if status.state == "there" and record.reason.startswith(BRINGS_DATA):
             return record
@@ -377,6 +370,20 @@ def _was_waiting(folder: RunFolder, record: Record) -> bool:
     """Return whether a run is said to wait for what it has by now, by a client and not by its pilots."""
     reasons = [event.why for event in folder.client_events() if isinstance(event, Waiting)]
     return record.state == "pending" and record.reason in reasons[-1:]
+
+
+def _note_left_out(home: Home, folder: RunFolder) -> None:
+    """Note once that events could not be understood; a sealed folder is closed and stays as it is."""
+    count = home.left_out(folder.id)
+    if not count or folder.is_sealed:
+        return
+    if any(NOT_UNDERSTOOD in sentence for sentence in folder.gaps()):
+        return
+    if count == 1:
+        sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
+    else:
+        sentence = f"{count} events {NOT_UNDERSTOOD} and were left out"
+    note(folder, "gap", text=sentence)
 
 
 def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:

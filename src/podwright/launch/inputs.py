@@ -15,6 +15,7 @@ from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.data.selecting.selections import Selection
+    from podwright.data.selecting.verifying import Verified
     from podwright.spec import Pod, Workload
 
 Pinned = dict[str, Any]
@@ -27,27 +28,31 @@ class Resolved:
     inputs: dict[str, Input]
     pinned: Pinned
     staged: dict[str, StagedData]
+    verified: dict[str, Any] | None
+    """How the files of its selections were compared with those that were chosen; None where it has none."""
 
 
-def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bool) -> Resolved:
+def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bool, verify: bool = False) -> Resolved:
     """Return what becomes of each input on a target; `sees_home` says whether its ranks see this session's home.
 
     A selection of files that they see becomes a folder of links in the home, made once for what it holds; any other is
-    staged by the pilots.
+    staged by the pilots. `verify` has all bytes compared, and not only those of files that somebody touched.
     """
     inputs, wrong = workload.inputs(), []
     pinned: Pinned = {}
     staged: dict[str, StagedData] = {}
+    compared: list[Verified] = []
     for name, given in inputs.items():
         try:
             if given.kind == "selection":
                 selection, split = _selection(session, given.text)
                 pinned[name] = {"selection": selection.name, "split": split, "digest": selection.digest}
                 if sees_home and not is_address(selection.root):
-                    inputs[name] = _linked(session, selection, split)
+                    inputs[name], verified = _linked(session, selection, split, verify)
                 else:
-                    staged[name] = _staged(workload, selection, split)
+                    staged[name], verified = _staged(workload, selection, split, verify)
                     inputs[name] = Input("staged", os.fsdecode(selection.root))
+                compared.append(verified)
             elif given.kind == "storage":
                 inputs[name] = _storage(session, given.text, pod)
         except Refusal as refusal:
@@ -55,7 +60,11 @@ def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bo
             wrong.append((f"data.{name}", f"{problem.file}: " * bool(problem.file) + problem.message, problem.hint))
     if wrong:
         raise workload.refusal(wrong)
-    return Resolved(inputs, pinned, staged)
+    return Resolved(inputs, pinned, staged, _summed(compared))
+
+
+def _summed(compared: list[Verified]) -> dict[str, Any] | None:
+    return sum(compared[1:], compared[0]).as_json() if compared else None
 
 
 def is_address(root: bytes) -> bool:
@@ -76,24 +85,26 @@ def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
     return selection, check_split(selection, split or None)
 
 
-def _linked(session: Session, selection: Selection, split: str | None) -> Input:
+def _linked(session: Session, selection: Selection, split: str | None, verify: bool) -> tuple[Input, Verified]:
     from podwright.data.catalog.store import Store
     from podwright.data.selecting.links import link
 
-    linked = link(Store(session.home.path), selection, split)
-    return Input("path", str(linked.folder), linked.roots)
+    linked = link(Store(session.home.path), selection, split, verify)
+    return Input("path", str(linked.folder), linked.roots), linked.verified
 
 
-def _staged(workload: Workload, selection: Selection, split: str | None) -> StagedData:
+def _staged(workload: Workload, selection: Selection, split: str | None, verify: bool) -> tuple[StagedData, Verified]:
     from podwright.data.selecting.manifests import make_manifest, unnamed_keys
+    from podwright.data.selecting.verifying import will_be_verified
 
     unnamed = unnamed_keys(selection.root, workload.secrets, os.environ)
     if unnamed:
         message = f"{os.fsdecode(selection.root)} is read with keys that the run does not name"
         raise refuse(message, hint=f"secrets: [{', '.join(unnamed)}]")
+    verified = will_be_verified(selection, split, verify)
     manifest = make_manifest(selection, split)
     path = None if is_address(selection.root) else manifest.source
-    return StagedData(manifest.data, manifest.site, manifest.size_bytes, path)
+    return StagedData(manifest.data, manifest.site, manifest.size_bytes, path, verify), verified
 
 
 def _storage(session: Session, text: str, pod: Pod | None) -> Input:

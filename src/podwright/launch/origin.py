@@ -19,6 +19,7 @@ DIFF = "spec/code.diff"
 MAX_DIFF_BYTES = 1 << 20
 MISSING = re.compile(r"No such file or directory: '([^']{1,4096})'")
 """How Python names a file that is not there."""
+MAX_COMMITS = 50
 STARTED_IN = re.compile(r"/code-[0-9a-f]+/")
 """Of the folder that ranks start in, the last part."""
 
@@ -52,6 +53,14 @@ def origin_of(folder: Path) -> CodeOrigin:
     if changed:
         diff = _git(folder, "diff", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or b""
     return CodeOrigin(str(folder), oid, changed, diff[:MAX_DIFF_BYTES])
+
+
+def commits_between(folder: Path, good: str, bad: str) -> list[str]:
+    """Return the commits that one has and the other has not, newest first, each with its first line."""
+    if not all(re.fullmatch(r"[0-9a-f]{7,64}", commit) for commit in (good, bad)) or not folder.is_dir():
+        return []
+    text = _git(folder, "log", "--no-color", "--format=%h %s", f"--max-count={MAX_COMMITS}", f"{good}..{bad}", "--")
+    return (text or b"").decode(errors="replace").splitlines()
 
 
 def _git(folder: Path, *command: str) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,25 @@ def start(
     run_id: str | None = None,
 ) -> Run:
     """Start a run and return once it is submitted; whoever must know its id before that gives it one of the home's."""
+    return _start(session, _submission(session, workload, on, repeat, after, run_id))
+
+
+def start_verified(
+    session: Session, workload: Workload, on: str = "local", repeat: int = 1, after: str | None = None
+) -> Run:
+    """Start a run as `start` does, once all bytes of its selections were compared with what was chosen."""
+    return _start(session, replace(_submission(session, workload, on, repeat, after, None), verify=True))
+
+
+def _submission(
+    session: Session, workload: Workload, on: str, repeat: int, after: str | None, run_id: str | None
+) -> Submission:
     home = session.home
     before = home.resolve(after) if after else None
-    submission = Submission(workload, on, run_id or home.new_id(workload.name), repeat, before)
+    return Submission(workload, on, run_id or home.new_id(workload.name), repeat, before)
+
+
+def _start(session: Session, submission: Submission) -> Run:
     with prepare(session, submission) as prepared:
         return Run(session, submit(session, prepared))
 

@@ -61,6 +61,8 @@ class Submission:
     after: str | None = None
     code: Snapshot | None = None
     """Code that is handed in is taken as it is, and the folder is not looked at."""
+    verify: bool = False
+    """Read all files of selections and compare them by their SHA-256."""
 
 
 def prepare(session: Session, submission: Submission) -> Prepared:
@@ -68,7 +70,7 @@ def prepare(session: Session, submission: Submission) -> Prepared:
     workload, target, after = submission.workload, submission.target, submission.after
     engine, pod = session.target(target)
     code = submission.code or _code(workload, session.home)
-    given = resolve(session, workload, pod, engine.sees_home)
+    given = resolve(session, workload, pod, engine.sees_home, submission.verify)
     request = Request(
         run_id=submission.run_id,
         workload=workload,
@@ -78,6 +80,7 @@ def prepare(session: Session, submission: Submission) -> Prepared:
         data=given.inputs,
         pinned=given.pinned,
         staged=given.staged,
+        verified=given.verified,
         after=after,
         after_handle=_handle_after(session.home, target, after),
     )
@@ -238,6 +241,7 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
         code=code,
         image=_image(prepared),
         inputs=dict(request.pinned) or None,
+        verified=dict(request.verified) if request.verified else None,
         points=len(request.points) if request.is_parent else 0,
         after=request.after,
         command_line=sys.argv,

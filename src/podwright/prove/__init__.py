@@ -11,20 +11,33 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
-    from podwright.prove.compare import CellsCompared, SidesCompared, compare_cells, compare_refs, compare_until_proven
-    from podwright.prove.gate import GateFinding, GateVerdict, judge_suite
+    from podwright.prove.compare import (
+        CellsCompared,
+        Effort,
+        SidesCompared,
+        compare_cells,
+        compare_refs,
+        compare_until_proven,
+    )
+    from podwright.prove.gate import CellVerdict, GateRequest, GateVerdict, accept_change, judge_suite
+    from podwright.prove.gate_runs import Budget, budget_of, run_gate, run_gate_until_proven
+    from podwright.prove.price import ProofPrice
     from podwright.prove.scale import ScaleRequest, ScalingCurve, plan_scaling, scaling_curve
     from podwright.prove.sides import Measure, Side, margin_of, side_of
     from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite
     from podwright.prove.suites import Progress, SuitePlan, SuiteResult, TrialEnded, plan_suite, run_suite
 
 __all__ = [
+    "Budget",
     "Cell",
+    "CellVerdict",
     "CellsCompared",
-    "GateFinding",
+    "Effort",
+    "GateRequest",
     "GateVerdict",
     "Measure",
     "Progress",
+    "ProofPrice",
     "ScaleRequest",
     "ScalingCurve",
     "Side",
@@ -33,6 +46,8 @@ __all__ = [
     "SuitePlan",
     "SuiteResult",
     "TrialEnded",
+    "accept_change",
+    "budget_of",
     "compare_cells",
     "compare_refs",
     "compare_until_proven",
@@ -41,6 +56,8 @@ __all__ = [
     "margin_of",
     "plan_scaling",
     "plan_suite",
+    "run_gate",
+    "run_gate_until_proven",
     "run_suite",
     "scaling_curve",
     "side_of",

@@ -59,6 +59,9 @@ class Side:
     """The run that was named: it can be started again."""
     added: tuple[str, ...] = ()
     """Runs that were started to decide a comparison."""
+    began: tuple[float, ...] = ()
+    """When the runs behind the samples were started, sample by sample; nothing of a file."""
+    runs: tuple[str, ...] = ()
 
 
 def side_of(session: Session, ref: str, metric: str = DURATION.metric) -> Side:
@@ -88,15 +91,23 @@ def _from_file(path: Path) -> Side:
 
 
 def _from_cell(session: Session, ref: str, metric: str) -> Side:
-    cell = find_cell(session.home, ref)
-    samples = [sample for sample in cell.values(metric) if math.isfinite(sample) and sample > 0]
+    return side_of_cell(session, find_cell(session.home, ref), metric)
+
+
+def side_of_cell(session: Session, cell: Cell, metric: str) -> Side:
+    """Return the side that a cell is; refuse one of several kinds of code, or without samples."""
+    cell.check_pure()
+    rows = zip(cell.values(metric), cell.began(metric), strict=True)
+    good = [(sample, began) for sample, began in rows if math.isfinite(sample) and sample > 0]
+    samples, began = [sample for sample, _ in good], tuple(began for _, began in good)
     if not samples:
         names = ", ".join(cell.metrics()) or "none yet"
-        raise refuse(f"{ref} has no samples of {metric}", hint=f"its metrics are {names}", field="--metric")
+        raise refuse(f"{cell.name} has no samples of {metric}", hint=f"its metrics are {names}", field="--metric")
     left_out = ""
     if cell.failed:
         left_out = f"{cell.failed} that did not succeed"
-    return Side(cell.name, tuple(samples), cell_traits(session, cell), left_out, cell)
+    traits, runs = cell_traits(session, cell), tuple(cell.runs)
+    return Side(cell.name, tuple(samples), traits, left_out, cell, began=began, runs=runs)
 
 
 def cell_traits(session: Session, cell: Cell) -> tuple[Traits, ...]:
@@ -128,7 +139,9 @@ def _from_run(session: Session, ref: str, metric: str) -> Side:
     if len(good) < len(records):
         left_out = f"{len(records) - len(good)} that did not succeed"
     traits = tuple(folder_traits(session.home.folder(record.id)) for record in good)
-    return Side(run.id, tuple(samples), traits, left_out, run=run.id)
+    began = tuple(record.started_at or 0.0 for record in good)
+    runs = tuple(record.id for record in good)
+    return Side(run.id, tuple(samples), traits, left_out, run=run.id, began=began, runs=runs)
 
 
 def values_of(record: Record) -> dict[str, float]:

@@ -18,6 +18,8 @@ from podwright.runs.fields import numbers, whole
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
+_MAY_DIFFER = frozenset(["commit", "folder"])
+"""Where the code stood; what it was is said by its digest."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -50,11 +52,24 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
     """What was measured: the image's digest, or that of the code where there is no image."""
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """The digests and versions of all that a cell must not mix, by their names; and the commit of the code."""
+    reached: bool = True
+    """Whether it reached the goal of its workload, if there is one."""
+    began: float = 0.0
+    """When it was asked for."""
 
     @property
     def counts(self) -> bool:
         """Tell whether it is a sample: it succeeded and was no warm-up."""
         return self.state == "succeeded" and not self.warmup
+
+    @property
+    def end(self) -> str:
+        """Return how it ended as the gate sees it; one that missed its goal did not do its work."""
+        if self.state == "succeeded" and not self.reached:
+            return "missed its goal"
+        return self.state or "not ended"
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,25 @@ class Cell:
         """Return the samples of a metric."""
         return [trial.values[metric] for trial in self.trials if trial.counts and metric in trial.values]
 
+    def began(self, metric: str) -> list[float]:
+        """Return when the runs behind the samples of a metric were asked for."""
+        return [trial.began for trial in self.trials if trial.counts and metric in trial.values]
+
+    def mixed(self) -> dict[str, list[str]]:
+        """Return what its runs should have had in common and had not: the values of each, oldest first."""
+        seen: dict[str, list[str]] = {}
+        for trial in self.trials:
+            for name, value in trial.made_of.items() if trial.counts else ():
+                if name not in _MAY_DIFFER and value not in seen.setdefault(name, []):
+                    seen[name].append(value)
+        return {name: values for name, values in seen.items() if len(values) > 1}
+
+    def check_pure(self) -> None:
+        """Refuse a cell whose runs are not of one kind: its samples are of two things."""
+        for name, values in self.mixed().items():
+            message = f"{self.name} mixes {name} {' and '.join(short(value) for value in values)}"
+            raise refuse(message, hint="begin a new round: `podwright bench run SUITE --again`")
+
     def as_json(self) -> dict[str, Any]:
         """Return it as `bench run` lists it."""
         samples = self.values("duration_s")
@@ -105,6 +139,7 @@ class Cell:
             "failed": self.failed,
             "runs": self.runs,
             "version": self.version or None,
+            "mixed": self.mixed() or None,
         }
 
     def metrics(self) -> list[str]:
@@ -114,6 +149,19 @@ class Cell:
             if trial.counts:
                 names |= dict.fromkeys(trial.values)
         return list(names)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A change of a cell that somebody accepted: from this round on its level is another."""
+
+    key: CellKey
+    round: int
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench gate` lists it."""
+        return {"cell": self.key.name, "round": self.round, "reason": self.reason}
 
 
 class SuiteFolder:
@@ -154,6 +202,22 @@ class SuiteFolder:
         rows = self.journal.rows()
         return next((str(row.get("file") or "") for row in reversed(rows) if row.get("k") == "round"), "")
 
+    def planned(self, number: int) -> dict[CellKey, int]:
+        """Return how often each cell of a round was to be run; nothing where the journal is too old to say."""
+        for row in reversed(self.journal.rows()):
+            if row.get("k") == "round" and whole(row.get("round")) == number:
+                cells = row.get("cells")
+                repeats = whole(row.get("repeats")) or 0
+                return {_key(cell): repeats for cell in cells} if isinstance(cells, list) else {}
+        return {}
+
+    def accepted(self) -> list[Accepted]:
+        """Return the changes that somebody accepted, oldest first."""
+        rows = [row for row in self.journal.rows() if row.get("k") == "accepted"]
+        return [
+            Accepted(_key(row.get("cell")), whole(row.get("round")) or 0, str(row.get("reason") or "")) for row in rows
+        ]
+
     def cells(self, number: int | None = None) -> list[Cell]:
         """Return the cells of a round, by default the newest, in the order they were first run."""
         number = number or self.round()
@@ -164,18 +228,25 @@ class SuiteFolder:
         return [Cell(self.name, key, number, tuple(trials)) for key, trials in grouped.items()]
 
 
-def _trial(request: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
-    cell = request.get("cell")
+def _key(cell: object) -> CellKey:
     row = cell if isinstance(cell, dict) else {}
     texts = {name: str(row.get(name) or "") for name in ("workload", "target", "runtime", "image")}
+    return CellKey(size=whole(row.get("size")) or 0, **texts)
+
+
+def _trial(request: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
+    made_of, began = end.get("made_of"), request.get("t")
     return Trial(
-        key=CellKey(size=whole(row.get("size")) or 0, **texts),
+        key=_key(request.get("cell")),
         round=whole(request.get("round")) or 0,
         warmup=bool(request.get("warmup")),
         run=str(request.get("run") or ""),
         state=str(end.get("state") or ""),
         values={name: float(value) for name, value in (numbers(end.get("values")) or {}).items()},
         version=str(end.get("version") or ""),
+        made_of={str(k): str(v) for k, v in made_of.items()} if isinstance(made_of, dict) else {},
+        reached=end.get("reached") is not False,
+        began=float(began) if isinstance(began, int | float) else 0.0,
     )
 
 
@@ -219,11 +290,10 @@ def find_cell(home: Home, ref: str) -> Cell:
     raise refuse(f"{name} has no cell {short('/'.join(parts))!r}", hint=f"its cells are {listed}")
 
 
-def histories(folder: SuiteFolder, rounds: int) -> dict[CellKey, list[Cell]]:
-    """Return the latest rounds of each cell, oldest first; a cell of another image is the same cell later."""
-    newest = folder.round()
+def histories(folder: SuiteFolder) -> dict[CellKey, list[Cell]]:
+    """Return all rounds of each cell, oldest first; a cell of another image is the same cell later."""
     cells: dict[CellKey, list[Cell]] = {}
-    for number in range(max(1, newest - rounds + 1), newest + 1):
+    for number in range(1, folder.round() + 1):
         for cell in folder.cells(number):
             cells.setdefault(replace(cell.key, image=""), []).append(cell)
     return cells

@@ -10,9 +10,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from podwright.analysis.traits import ingredients
 from podwright.files.locks import only
 from podwright.files.whole import make_private
-from podwright.launch import Run, Session, find, start
+from podwright.launch import Run, Session, find, start, start_with_code_of
 from podwright.prove.sides import values_of
 from podwright.prove.suite_file import SuiteFile, load_suite
 from podwright.prove.suite_folder import Cell, CellKey, SuiteFolder, Trial, suite_folder
@@ -108,7 +109,8 @@ def run_suite(session: Session, plan: SuitePlan, again: bool = False, progress: 
         number = folder.round()
         if number == 0 or (again and not missing(plan, folder, number)):
             number += 1
-            folder.note("round", round=number, file=str(plan.path))
+            cells = [asdict(key) for key in plan.cells]
+            folder.note("round", round=number, file=str(plan.path), repeats=plan.suite.repeats, cells=cells)
         for trial in folder.trials():
             if trial.round == number and not trial.state:
                 _take_up(session, folder, trial)
@@ -146,19 +148,25 @@ def in_turn(left: Mapping[CellKey, int], order: str) -> Iterator[CellKey]:
         for key, count in left.items():
             yield from [key] * count
         return
-    # The cells that have most left come first, so that one that lags behind catches up before all alternate.
-    for turn in range(max(left.values(), default=0), 0, -1):
-        yield from (key for key, count in left.items() if count >= turn)
+    # The cells that have most left come first, so that one that lags behind catches up before all alternate. Each turn
+    # goes the other way (ABBA), so that what drifts favours none.
+    most = max(left.values(), default=0)
+    for turn in range(most):
+        due = [key for key, count in left.items() if count >= most - turn]
+        yield from reversed(due) if turn % 2 else due
 
 
 def run_trial(
     session: Session, folder: SuiteFolder, workload: Workload, key: CellKey, number: int, warmup: bool = False
 ) -> tuple[str, str]:
     """Run a cell once and return the run and how it ended; its id is noted first, so that the run cannot get lost."""
-    run_id = session.home.new_id(workload.name)
+    run_id, earlier = session.home.new_id(workload.name), _code_of_round(session, folder, key.workload, number)
     folder.note("asked", round=number, cell=asdict(key), warmup=warmup, run=run_id)
     try:
-        run = start(session, workload, on=key.target, run_id=run_id)
+        if earlier is None:
+            run = start(session, workload, on=key.target, run_id=run_id)
+        else:
+            run = start_with_code_of(session, earlier, workload, key.target, run_id)
     except Refusal as refusal:
         folder.note("done", run=run_id, state="refused", why=refusal.problems[0].message)
         raise
@@ -173,10 +181,23 @@ def _take_up(session: Session, folder: SuiteFolder, trial: Trial) -> None:
         folder.note("done", run=trial.run, state="never started")
 
 
+def _code_of_round(session: Session, folder: SuiteFolder, workload: str, number: int) -> str | None:
+    """Return a run whose code this round is about: the first one's, so that an edit meanwhile waits for the next."""
+    for trial in folder.trials():
+        if trial.round == number and trial.key.workload == workload and session.home.has(trial.run):
+            return trial.run
+    return None
+
+
 def _end(folder: SuiteFolder, run: Run) -> str:
     """Wait for a run, and note what came of it and what was measured: the image's digest, or the code's without one."""
     record, asked = run.wait(), run.folder.asked
     image, code = asked.image or {}, asked.code or {}
     version = str(image.get("digest") or image.get("name") or code.get("sha256") or "")
-    folder.note("done", run=run.id, state=record.state, values=values_of(record), version=version)
+    reached = record.goal is None or record.time_to_train_s is not None
+    made_of = ingredients(asked, run.folder.events())
+    values = values_of(record)
+    folder.note(
+        "done", run=run.id, state=record.state, values=values, version=version, made_of=made_of, reached=reached
+    )
     return record.state

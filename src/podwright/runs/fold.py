@@ -142,6 +142,7 @@ class Fold:
             cost=self._cost,
             user=asked.user,
             team=asked.team,
+            verified=asked.verified,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             silent_since=silent.since if silent else None,

@@ -39,6 +39,8 @@ class Asked:
     """Of a run in a container: its image's `name`, and `digest` where it was known before the start."""
     inputs: dict[str, Any] | None = None
     """Of inputs that are selections: `selection`, `split` and `digest`, by the name of the input."""
+    verified: dict[str, Any] | None = None
+    """How their files were compared: `how` (true of all), `files`, and how many by `size`, `stat` and `sha256`."""
     parent: str | None = None
     matrix: dict[str, Any] | None = None
     index: int | None = None
@@ -111,6 +113,7 @@ class Record:
     cost: dict[str, Any] | None = None
     user: str | None = None
     team: str | None = None
+    verified: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -222,6 +225,7 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         cost=_whole_cost(points),
         user=asked.user,
         team=asked.team,
+        verified=asked.verified,
         goal=asked.goal,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from podwright.pilot.protocol import goal_reached
 from podwright.spec.findings import Finding, problems
 from podwright.spec.inputs import Input, resolve_input
 from podwright.spec.placeholders import Scalar
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Problem, Refusal
 from podwright.spec.types import (
     Argv,
     AsWritten,
@@ -35,6 +35,7 @@ from podwright.spec.types import (
     Strict,
     Whole,
 )
+from podwright.spec.workload_warnings import LOOKS
 from podwright.spec.yaml_document import Document
 
 Launcher = Literal["torchrun", "mpi", "ranks"]
@@ -231,6 +232,11 @@ class Workload(Strict):
         """Return a refusal of what a target finds wrong: field, message, hint; each gets its place in the file."""
         findings = [Finding(tuple(name.split(".")), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, self._document))
+
+    def warnings(self) -> list[Problem]:
+        """Return what is allowed and most often a slip; a workload that was not read from a file has none."""
+        tree = self._document.value or {}
+        return problems(chain.from_iterable(look(tree, self.folder) for look in LOOKS), self._document)
 
     @property
     def path(self) -> Path:

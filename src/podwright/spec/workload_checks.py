@@ -31,7 +31,7 @@ Found = Iterator[Finding]
 
 def goal(tree: Tree) -> Found:
     """Check that a goal has one bound."""
-    given = [name for name in ("at_least", "at_most") if name in _mapping(tree, "goal")]
+    given = [name for name in ("at_least", "at_most") if name in mapping_of(tree, "goal")]
     if isinstance(tree.get("goal"), dict) and len(given) != 1:
         message = "give at_least or at_most, not both" if given else "needs at_least or at_most"
         yield Finding(("goal", *given[1:]), message, "write it like `goal: {metric: mean_iou, at_least: 0.65}`")
@@ -47,17 +47,17 @@ def image(tree: Tree) -> Found:
 
 def mig(tree: Tree) -> Found:
     """Check that GPU slices are counted by `gpus`."""
-    resources = _mapping(tree, "resources")
+    resources = mapping_of(tree, "resources")
     if "mig" in resources and resources.get("gpus", 0) == 0:
         yield Finding(("resources", "mig"), "needs gpus", "say how many slices each node gets: `gpus: 1`")
 
 
 def placeholders(tree: Tree) -> Found:
     """Check that every name in braces is one that the file gives."""
-    for path, text in _texts(tree):
+    for path, text in texts_of(tree):
         for full in names_in(text):
             kind, _, name = full.partition(".")
-            known = _mapping(tree, kind)
+            known = mapping_of(tree, kind)
             if name and name not in known:
                 close = near(name, known)
                 hint = f"did you mean `{{{kind}.{close}}}`?" if close else f"add it under `{kind}:`"
@@ -69,9 +69,9 @@ def bare_names(tree: Tree) -> Found:
 
     Braces that are the program's own stay: an axis that is used anywhere by its full name is not looked for.
     """
-    texts = list(_texts(tree))
+    texts = list(texts_of(tree))
     used = names_in(" ".join(text for _, text in texts))
-    unused = [name for name in _mapping(tree, "matrix") if f"matrix.{name}" not in used]
+    unused = [name for name in mapping_of(tree, "matrix") if f"matrix.{name}" not in used]
     for path, text in texts:
         for name in unused:
             if f"{{{name}}}" in text:
@@ -81,7 +81,7 @@ def bare_names(tree: Tree) -> Found:
 
 def environment(tree: Tree) -> Found:
     """Check that no variable is one that we set ourselves, and that a secret is named once."""
-    env, secrets = _mapping(tree, "env"), _list(tree, "secrets")
+    env, secrets = mapping_of(tree, "env"), _list(tree, "secrets")
     for name in env:
         if _reserved(name):
             yield Finding(("env", name), "is set by Podwright", "take it out; ranks see it anyway", on_key=True)
@@ -110,7 +110,7 @@ def checkpoint(tree: Tree) -> Found:
 
 def matrix(tree: Tree) -> Found:
     """Check that every axis has values, each once, and that there are not too many combinations."""
-    axes = {name: values for name, values in _mapping(tree, "matrix").items() if isinstance(values, list)}
+    axes = {name: values for name, values in mapping_of(tree, "matrix").items() if isinstance(values, list)}
     for name, values in axes.items():
         if not values:
             yield Finding(("matrix", name), "has no values", "write them like `[0.1, 0.01]`")
@@ -123,14 +123,14 @@ def matrix(tree: Tree) -> Found:
 
 def slurm_options(tree: Tree) -> Found:
     """Check that a verbatim option is one, and not a comment or a command."""
-    for index, option in enumerate(_list(_mapping(tree, "slurm"), "options")):
+    for index, option in enumerate(_list(mapping_of(tree, "slurm"), "options")):
         if isinstance(option, str) and option.strip() and not option.startswith("-"):
             yield Finding(("slurm", "options", index), "is not an option", "write it like `--constraint=a100`")
 
 
 def build_files(tree: Tree) -> Found:
     """Check that files of an image come from beside the workload and have a place in the image."""
-    for source, target in _mapping(_mapping(tree, "build"), "files").items():
+    for source, target in mapping_of(mapping_of(tree, "build"), "files").items():
         if source.startswith("/") or _escapes(source):
             path = ("build", "files", source)
             yield Finding(path, "leads out of the workload's folder", "copy the file beside the workload", on_key=True)
@@ -160,7 +160,7 @@ def keep(tree: Tree) -> Found:
 def lengths(tree: Tree) -> Found:
     """Check that no path is longer than any disk can hold."""
     paths: dict[tuple[str, ...], Any] = {(name,): tree.get(name) for name in ("code", "checkpoint", "stdin")}
-    paths |= {("data", name): value for name, value in _mapping(tree, "data").items()}
+    paths |= {("data", name): value for name, value in mapping_of(tree, "data").items()}
     for field, value in paths.items():
         if isinstance(value, str) and not is_named(value) and _too_long(value):
             message = f"is longer than a path can be: {PATH_BYTES} bytes in all, {NAME_BYTES} for each name in it"
@@ -189,11 +189,11 @@ def on_disk(tree: Tree, folder: Path, comment: Callable[[tuple[str, ...]], str])
 
     Of data that is missing the file itself may say where it comes from, by a comment on its line.
     """
-    code, files = tree.get("code"), _mapping(_mapping(tree, "build"), "files")
+    code, files = tree.get("code"), mapping_of(mapping_of(tree, "build"), "files")
     if isinstance(code, str) and _usable(code) and not _is_folder(folder / code):
         what = "is a file, not a folder" if _is_there(folder / code) else "there is no such folder"
         yield Finding(("code",), what, _RELATIVE)
-    for name, value in _mapping(tree, "data").items():
+    for name, value in mapping_of(tree, "data").items():
         if not _usable(value) or is_named(value) or value.startswith("/") or _is_there(folder / value):
             continue
         message = f'"{short(value)}" is neither a path nor a selection'
@@ -244,7 +244,8 @@ def _too_long(path: str) -> bool:
     return sum(map(len, names)) + len(names) > PATH_BYTES or max(map(len, names)) > NAME_BYTES
 
 
-def _mapping(tree: Tree, name: str) -> Tree:
+def mapping_of(tree: Tree, name: str) -> Tree:
+    """Return a field that is a mapping; an empty one where it is something else."""
     value = tree.get(name)
     if isinstance(value, dict):
         return value
@@ -258,14 +259,15 @@ def _list(tree: Tree, name: str) -> list[Any]:
     return []
 
 
-def _texts(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def texts_of(tree: Tree) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the texts in which placeholders are replaced, each with its place."""
     command = tree.get("command")
     if isinstance(command, str):
         yield ("command",), command
     for index, item in enumerate(_list(tree, "command")):
         if isinstance(item, str):
             yield ("command", index), item
-    for name, value in _mapping(tree, "env").items():
+    for name, value in mapping_of(tree, "env").items():
         if isinstance(value, str):
             yield ("env", name), value
 

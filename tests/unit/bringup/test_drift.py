@@ -16,6 +16,7 @@ import pytest
 
 from podwright.bringup.apply.drift import Drift, changes_of, drifts, status_of
 from podwright.bringup.apply.observe import question
+from podwright.bringup.apply.sent import sent
 from podwright.bringup.on_host import inspect_host
 from podwright.bringup.plan.host import HostFile, HostFolder, HostPlan, Step
 from podwright.spec.hardware import NodeModel
@@ -37,7 +38,7 @@ def plan_of(folder: Path, text: str) -> HostPlan:
 
 def seen(plan: HostPlan, links: Sequence[str] = ()) -> dict[str, Any]:
     """Asks this machine as a host is asked: the program's text, the question on standard input."""
-    program = Path(inspect_host.__file__).read_text()
+    program = sent("inspect_host.py")
     asked = json.dumps(question(plan, links, show=True))
     done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)

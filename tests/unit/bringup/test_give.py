@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from podwright.bringup.apply.sent import sent
 from podwright.bringup.on_host import apply_step, inspect_host
 
 
@@ -23,7 +24,7 @@ def rights(path: Path, mode: str = "0644", **more: Any) -> dict[str, Any]:
 
 def given(folders: list[dict[str, Any]], files: list[tuple[dict[str, Any], str]]) -> subprocess.CompletedProcess[str]:
     """Runs the program as a host does."""
-    command = [sys.executable, "-c", Path(apply_step.__file__).read_text(), "files"]
+    command = [sys.executable, "-c", sent("apply_step.py"), "files"]
     wanted = json.dumps({"folders": folders, "files": files})
     return subprocess.run(command, input=wanted, capture_output=True, text=True, check=False)
 
@@ -31,7 +32,9 @@ def given(folders: list[dict[str, Any]], files: list[tuple[dict[str, Any], str]]
 def test_folders_and_files_are_as_wanted_and_a_look_says_so(tmp_path: Path) -> None:
     folder, file = tmp_path / "etc", tmp_path / "etc" / "a.conf"
     done = given([rights(folder, "0700")], [(rights(file, "0640"), "text\n")])
-    assert (done.returncode, json.loads(done.stdout)) == (0, [str(folder), str(file)]), done.stderr
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"given": [str(folder), str(file)], "left": []}), (
+        done.stderr
+    )
     digest = "sha256 is looked at below"
     wanted = {str(folder): {"digest": "", **{k: v for k, v in rights(folder, "0700").items() if k != "path"}}}
     assert inspect_host.differing(wanted) == []
@@ -71,7 +74,7 @@ esac"""
     for name, text in {"systemctl": '[ "$1" != restart ]', "journalctl": journal}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    command = [sys.executable, "-c", Path(apply_step.__file__).read_text(), "services"]
+    command = [sys.executable, "-c", sent("apply_step.py"), "services"]
     wanted = json.dumps({"services": [service], "restarts": [service], "starts": [], "started_with": {}})
     environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(command, env=environ, input=wanted, capture_output=True, text=True, check=False)

@@ -79,6 +79,23 @@ def test_a_step_is_given_once_and_mended_alone(host: LoopHost) -> None:
     assert (host.place / "etc" / "a.conf").read_text() == "eins {{ zwei }}\n\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
+def test_what_a_user_has_in_the_way_is_a_fault_that_stops_nothing(host: LoopHost) -> None:
+    home, victim = host.place / "home", host.place / "victim"
+    for folder in (home, victim):
+        folder.mkdir()
+    (home / ".ssh").symlink_to(victim)
+    os.chown(home, 65534, -1)
+    theirs = host.file("home/.ssh/authorized_keys", "key\n", mode="0600", owner="nobody")
+    progress = host.give(Step(files=(theirs, host.file("a.conf"))), Step(files=(host.file("b.conf"),)))
+    said = [(fault.task, fault.reason, fault.stops) for fault in progress.faults]
+    assert said == [("folders of users", f"{home}/.ssh is left alone: it is a link in a folder of nobody's", False)]
+    assert (progress.is_stopped, progress.stages[0].state) == (False, "done")
+    assert sorted(path.name for path in host.place.iterdir()) == ["a.conf", "b.conf", "home", "victim"]
+    assert not list(victim.iterdir())
+    assert progress.next_steps() == {"have its user move it out of the way": "loop"}
+
+
 def test_a_file_that_its_owner_refuses_is_named_with_the_reason(host: LoopHost) -> None:
     step = Step(files=(host.file("a.conf", "bad\n", check="/bin/sh -c 'echo line 1: bad word >&2; false' %s"),))
     progress = host.give(step)

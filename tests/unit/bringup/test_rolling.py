@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.apply.rolling import KubernetesDrain, SlurmDrain, batches, drain_of, split
+from podwright.bringup.apply.faults import Fault
+from podwright.bringup.apply.playbook import ApplyProgress
+from podwright.bringup.apply.rolling import KubernetesDrain, Roll, SlurmDrain, batches, drain_of, split
 from podwright.bringup.plan.site import site_of
+from podwright.bringup.progress import ignore
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
 
@@ -89,3 +92,17 @@ def test_each_scheduler_drains_its_own_nodes(tmp_path: Path) -> None:
     assert ("m1", f"{admin}kubectl cordon g2") in asked
     drain.resume(["g1", "g2"])
     assert asked[-2:] == [("m1", "scontrol update NodeName=g1 State=RESUME"), ("m1", f"{admin}kubectl uncordon g2")]
+
+
+def test_what_a_user_has_in_the_way_ends_no_roll() -> None:
+    scheduler = FakeScheduler("n2 drained\nn3 drained\n")
+
+    def apply(hosts: list[str]) -> ApplyProgress:
+        return ApplyProgress({}, faults=[Fault(hosts[0], "base", "folders of users", "a link", stops=False)])
+
+    progress = Roll(SlurmDrain(scheduler, every_s=0), apply, lambda hosts: [], ignore).through(["n2", "n3"], 1)
+    assert [fault.host for fault in progress.faults] == ["n2", "n3"]
+    assert [line.split()[2:] for line in scheduler.asked if "RESUME" in line] == [
+        ["NodeName=n2", "State=RESUME"],
+        ["NodeName=n3", "State=RESUME"],
+    ]

@@ -361,7 +361,7 @@ def test_check_tells_all_problems_of_all_files(call: Run, files: dict[str, str],
     assert err.startswith(f"{wrong}:3:1: nodez: unknown field\n{tmp_path}/none.yaml: ")
     code, out, err = call("check", str(wrong), str(tmp_path / "none.yaml"), "--json")
     assert (code, err, len(json.loads(out)["errors"])) == (2, "", 2)
-    answer = {"file": files["good"], "kind": "workload", "name": "good", "notes": []}
+    answer = {"file": files["good"], "kind": "workload", "name": "good", "notes": [], "warnings": []}
     assert json.loads(call("check", files["good"], "--json")[1]) == [answer]
 
 

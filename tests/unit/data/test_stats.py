@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +95,31 @@ def test_what_is_broken_is_counted_and_named(ask: Say, tell: Say, tree: Path) ->
     assert list(told.values())[1:] == ["is no image", "is no image"]
     _, err = tell("stats", "a2d2")
     assert f"broken    {whole[1].relative_to(tree)}: is no image" in err
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG of this size with no pixels in it: to refuse it, nobody has to decode it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [9000, 10_000, 30_000])
+def test_a_picture_of_too_many_pixels_is_not_decoded(
+    tell: Callable[..., tuple[str, str]], tree: Path, side: int
+) -> None:
+    label = sorted(tree.rglob("*_label_*.png"))[0]
+    label.write_bytes(png_header(side, side))
+    tell("scan", tree, "--name", "a2d2")
+    out, err = tell("stats", "a2d2")
+    assert out.startswith("11 labels, 1 broken\n")
+    said = [line for line in err.splitlines() if line.startswith("broken")]
+    assert said == [f"broken    {label.relative_to(tree)}: has more than 67,108,864 pixels"]
+    assert "Pil" not in err
+    assert "bomb" not in err
 
 
 def test_colours_that_mean_nothing_are_counted_apart(ask: Say, tree: Path) -> None:

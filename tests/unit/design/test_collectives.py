@@ -96,10 +96,25 @@ def sheet_of(given_pod: Pod, nodes: int) -> acceptance.AcceptanceSheet:
 
 def test_small_messages_have_no_alarm(tmp_path: Path) -> None:
     given_pod = pod(tmp_path)
-    for count in (1, 2, 16):
+    for count in (1, 2, 8):
         sheet = sheet_of(given_pod, count).rows()
         silent = [row.expected.size_bytes for row in sheet if row.alarm_gb_s is None]
         assert silent == [size for size in acceptance.SIZES if size < 64 << 20]
+
+
+def test_only_sizes_that_published_curves_have_get_an_alarm(tmp_path: Path) -> None:
+    checked = max(int(row["nodes"]) for row in rows("h100-curves.csv") if row["role"] == "held-out")
+    assert checked == collectives.CHECKED_NODES
+    sheet = sheet_of(pod(tmp_path), checked + 1)
+    assert all(row.alarm_gb_s is None for row in sheet.rows())
+    assert sheet.origin.endswith("above 8 nodes nothing has checked it: no alarm")
+    assert "no alarm" not in sheet_of(pod(tmp_path), checked).origin
+
+
+@given(st.sampled_from(FAMILIES), st.integers(10, 34))
+def test_three_nodes_are_never_faster_than_two(family: collectives.GpuFamily, power: int) -> None:
+    two, three = (CollectiveJob(nodes, Wires(family, 8, 8, 24.0)) for nodes in (2, 3))
+    assert chosen(two, 1 << power).time_s <= chosen(three, 1 << power).time_s
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from tests.paths import CASES
 FOLDER = CASES / "init"
 CASES = {path.name: sorted(path.glob("folder/*.py")) for path in sorted(FOLDER.iterdir())}
 SCRIPTS = {"plain": "fit_line.py", "ddp": "train.py", "biggan": "train.py", "mpi": "all_reduce.py", "cuda": "main.py"}
-SCRIPTS["lightning"] = "train.py"
+SCRIPTS |= {"lightning": "train.py", "cpu": "train.py"}
 
 ARGV = {
+    "cpu": ("python3", "train.py", "--device=cpu", "--compile=False"),
     "plain": ("python3", "fit_line.py", "--save-dir", "{checkpoint}", "--data_dir", "{data.data_dir}"),
     "ddp": ("python3", "train.py"),
     "biggan": ("python3", "train.py", "--model", "small", "--weights_root", "{checkpoint}"),
@@ -101,7 +102,7 @@ def test_what_is_no_python_is_told_by_its_line() -> None:
     ],
 )
 def test_the_name_is_one(script: str, folder: str, name: str) -> None:
-    assert name_of(ScriptFacts(script, folder, "base")) == name
+    assert name_of(script, folder) == name
 
 
 WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20)

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from podwright import launch
+from podwright.cli.terminal.listing import outcome
 from podwright.engines.base import Status
 from podwright.launch import Session, follow
 from podwright.runs import Home
 from podwright.runs.store import CREATE_S, NEVER_SUBMITTED
 from tests.fixtures.fake_engine import FakeEngine
-from tests.unit.runs.made import asked, end, go, write_lines
+from tests.unit.runs.made import asked, end, event, go, result, write_lines
 
 
 @pytest.fixture
@@ -60,6 +61,20 @@ def test_a_run_the_engine_still_has_is_left_alone(home: Home, session: Session, 
     assert notes(folder) == []
 
 
+def test_a_run_that_is_not_heard_of_says_so_until_it_is(home: Home, session: Session, engine: FakeEngine) -> None:
+    """Its last loss is not shown as if it lived."""
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), event("ready", 2.0), result(3.0, loss=0.1))
+    engine.says = Status("there", unheard="no word from n3 for 40 s")
+    record = launch.find(session, "toy-2222").record()
+    assert (record.state, record.reason) == ("running", "no word from n3 for 40 s")
+    assert outcome(record) == "no word from n3 for 40 s"
+    engine.says = Status("there")
+    assert outcome(launch.find(session, "toy-2222").record()) == "loss 0.1"
+    assert notes(folder) == ["submitted"]
+
+
 def test_a_run_that_is_gone_without_an_end_is_lost_and_cleaned_up_after(
     home: Home, session: Session, engine: FakeEngine
 ) -> None:
@@ -72,6 +87,25 @@ def test_a_run_that_is_gone_without_an_end_is_lost_and_cleaned_up_after(
     assert state(session) == "lost"
     assert notes(folder) == ["submitted", "lost"]
     assert not (folder / "record.json").exists(), "it may still turn up"
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "reason", "code"),
+    [
+        (True, "succeeded", "the end of its record is missing: x", 0),
+        (False, "failed", "x", None),
+    ],
+)
+def test_a_success_that_only_the_exit_code_of_its_job_tells_is_one(
+    home: Home, session: Session, engine: FakeEngine, told: bool, state: str, reason: str, code: int | None
+) -> None:
+    """Its folder was full: no pilot could write its last word, and others go on by what Slurm says."""
+    folder = add(home)
+    write_lines(folder / "client.jsonl", {"t": 0, "k": "submitted", "handle": "7"})
+    write_lines(folder / "record" / "n0.r0" / "events.jsonl", go())
+    engine.says = Status("gone", "x", "succeeded", told=told)
+    record = launch.find(session, "toy-2222").record()
+    assert (record.state, record.reason, record.exit_code) == (state, reason, code)
 
 
 def test_a_run_that_ended_between_two_looks_is_not_lost(home: Home, session: Session, engine: FakeEngine) -> None:

@@ -105,7 +105,22 @@ def test_a_plain_process_is_told_of_no_others(tmp_path: Path) -> None:
     attempt.close()
     assert reply is not None
     assert reply.env == {}
-    assert {*RANK_NAMES, *OWN_RANK} <= set(reply.unset)
+    assert {*RANK_NAMES, *OWN_RANK, "SLURM_NTASKS"} <= set(reply.unset)
+
+
+def test_a_rank_on_slurm_has_the_numbers_of_a_task(tmp_path: Path) -> None:
+    attempt = Attempt(tmp_path, nodes=2, ranks_per_node=2, engine="slurm")
+    reply = attempt.reply(attempt.shim(b'{"rank": 1}\n'))
+    attempt.close()
+    assert reply is not None
+    numbers = {name: value for name, value in reply.env.items() if name.startswith("SLURM_")}
+    assert numbers == {
+        "SLURM_PROCID": "1",
+        "SLURM_LOCALID": "1",
+        "SLURM_NTASKS": "4",
+        "SLURM_NPROCS": "4",
+        "SLURM_NTASKS_PER_NODE": "2",
+    }
 
 
 @pytest.mark.parametrize(("launcher", "files"), [("ranks", ["a.txt", "a.txt"]), ("mpi", ["a.txt", ""])])

@@ -77,8 +77,8 @@ def test_the_bound_of_a_cache_is_of_what_its_contents_take(tmp_path: Path) -> No
     (item,) = items_of([StagedInput("frames", {}, [row])])
     cache.make()
     cache.note_origins([item])
-    with cache.incoming("toy", item) as file:
-        fetch(item.file, {}, {}, file)
+    with cache.incoming("toy", item) as arriving:
+        arriving.sha256 = fetch(item.file, {}, {}, arriving.file)
     assert cache.make_room(SIZE, {}, {item.key}) == 0
     with pytest.raises(NoRoom, match=r"\d+ bytes are missing"):
         cache.make_room(SIZE + (1 << 20), {}, {item.key})

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from podwright.pilot.data.cache import SEALED_NS, STALE_S, Cache
+from podwright.pilot.data.cache import STALE_S, Cache, NoRoom
 from podwright.pilot.data.manifest import StagedInput
 from podwright.pilot.data.peers import PeerAddress, PeerServer
+from podwright.pilot.data.seals import SEALED_NS
 from podwright.pilot.data.staging import Stager, StagingIdentity
 from podwright.pilot.system.loop import Loop
 from tests.fixtures.counted import CountedServer, counted
@@ -99,10 +100,12 @@ Start = Callable[..., list[StagingNode]]
 def start(tmp_path: Path) -> Iterator[Start]:
     started: list[StagingNode] = []
 
-    def make(count: int, rows: list[dict[str, Any]], run: str = "toy", limit: int | None = None) -> list[StagingNode]:
+    def make(
+        count: int, rows: list[dict[str, Any]], run: str = "toy", limit: int | None = None, verify: bool = False
+    ) -> list[StagingNode]:
         nodes = []
         for number in range(count):
-            cache = Cache(str(tmp_path / f"cache{number}"), limit, reserve_bytes=0)
+            cache = Cache(str(tmp_path / f"cache{number}"), limit, reserve_bytes=0, verify=verify)
             nodes.append(StagingNode(number, count, rows, cache, run))
         started.extend(nodes)
         return nodes
@@ -267,3 +270,89 @@ def test_what_was_written_since_is_brought_anew(server: CountedServer, start: St
     assert stage([again]) == [None]
     check_files(again, server)
     assert again.stager.counts.from_source == SIZE
+
+
+def poison(path: Path) -> None:
+    """Write other bytes over a content as a careless rank may, and set size and times back."""
+    path.chmod(0o600)
+    path.write_bytes(b"\0" * SIZE)
+    os.utime(path, ns=(time.time_ns(), SEALED_NS))
+    path.chmod(0o400)
+
+
+@pytest.mark.parametrize("sums", [True, False])
+def test_bytes_that_a_run_changed_and_set_back_in_time_never_reach_the_next(
+    server: CountedServer, start: Start, sums: bool
+) -> None:
+    rows = rows_of(server, sums)
+    (node,) = start(1, rows)
+    assert stage([node]) == [None]
+    staged = Path(node.cache.run_folder(node.run)) / "frames" / "sub"
+    poison(staged / "0.bin")
+    poison(staged / "1.bin")
+    node.close()
+    (again,) = start(1, rows, "again")
+    assert stage([again]) == [None]
+    check_files(again, server)
+    assert again.stager.counts.from_source == 2 * SIZE
+
+
+def read_again(cache: Cache) -> list[str]:
+    """Return the contents that a run would read again, as something touched them since the cache did."""
+    touched = []
+    for path in Path(cache.root, "objects").rglob("*"):
+        if path.is_file() and not cache.seals.is_as_noted(str(path)):
+            touched.append(path.name)
+    return touched
+
+
+def test_what_the_cache_itself_does_to_a_content_is_no_reason_to_read_it_again(
+    server: CountedServer, start: Start
+) -> None:
+    rows = rows_of(server)
+    (first,) = start(1, rows)
+    assert stage([first]) == [None]
+    assert read_again(first.cache) == []
+    (second,) = start(1, rows, "second")
+    assert stage([second]) == [None]
+    assert read_again(first.cache) == []
+    first.close()
+    assert read_again(second.cache) == []
+    Path(second.cache.object(rows[0]["sha256"])).chmod(0o440)
+    second.close()
+    assert read_again(second.cache) == [rows[0]["sha256"]]
+    (third,) = start(1, rows, "third")
+    assert stage([third]) == [None]
+    assert (read_again(third.cache), third.stager.counts.reused) == ([], COUNT * SIZE)
+
+
+def test_a_run_that_verifies_reads_all_of_it_again(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    (node,) = start(1, rows)
+    assert stage([node]) == [None]
+    path = Path(node.cache.object(rows[0]["sha256"]))
+    poison(path)
+    # Somebody who forges what the cache knows, too.
+    facts = path.stat()
+    node.cache.seals.note(facts, rows[0]["sha256"], rows[0]["sha256"])
+    node.close()
+    (trusting,) = start(1, rows, "trusting")
+    assert stage([trusting]) == [None]
+    assert trusting.stager.counts.from_source == 0
+    trusting.close()
+    (again,) = start(1, rows, "again", verify=True)
+    assert stage([again]) == [None]
+    assert again.stager.counts.from_source == SIZE
+    check_files(again, server)
+
+
+def test_an_evicted_content_leaves_nothing_behind(server: CountedServer, start: Start) -> None:
+    rows = rows_of(server)
+    (node,) = start(1, rows)
+    assert stage([node]) == [None]
+    cache = node.cache
+    node.close()
+    with pytest.raises(NoRoom):
+        Cache(cache.root, SIZE, reserve_bytes=0).make_room(2 * SIZE, {}, set())
+    assert [path for path in Path(cache.root, "objects").rglob("*") if path.is_file()] == []
+    assert {path.name for path in Path(cache.root, "seals").rglob("*") if path.is_file()} == {"lock"}

@@ -78,9 +78,9 @@ def test_warm_ups_come_first_then_all_take_turns(session: Session, tmp_path: Pat
     ended: list[TrialEnded] = []
     result = run_suite(session, plan(tmp_path, "repeats: 2\nwarmup: 1", "a", "b"), progress=ended.append)
     trials = [(trial.key.workload, trial.warmup) for trial in result.folder.trials()]
-    assert trials == [("a", True), ("b", True), ("a", False), ("b", False), ("a", False), ("b", False)]
+    assert trials == [("a", True), ("b", True), ("a", False), ("b", False), ("b", False), ("a", False)]
     assert [(row.name[0], row.state, row.number, row.count) for row in ended] == [
-        (name, "succeeded", number, 6) for number, name in enumerate("ababab", start=1)
+        (name, "succeeded", number, 6) for number, name in enumerate("ababba", start=1)
     ]
     assert [row.run for row in ended] == [trial.run for trial in result.folder.trials()]
     assert (result.missing, [len(cell.runs) for cell in result.cells]) == (0, [2, 2])

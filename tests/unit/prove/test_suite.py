@@ -104,7 +104,7 @@ def test_cells_that_are_left_out(write: Write, capsys: pytest.CaptureFixture[str
 
 def test_cells_take_turns_and_one_that_lags_catches_up_first() -> None:
     a, b = CellKey("a", "local", "bare", 1), CellKey("b", "local", "bare", 1)
-    assert list(in_turn({a: 2, b: 2}, "alternate")) == [a, b, a, b]
+    assert list(in_turn({a: 2, b: 2}, "alternate")) == [a, b, b, a]
     assert list(in_turn({a: 1, b: 3}, "alternate")) == [b, b, a, b]
     assert list(in_turn({a: 2, b: 1}, "blocks")) == [a, a, b]
     assert list(in_turn({a: 0, b: 0}, "alternate")) == []
@@ -126,8 +126,8 @@ def test_a_suite_from_start_to_report(home: Home, write: Write, capsys: pytest.C
         ("slow", True),
         ("quick", False),
         ("slow", False),
-        ("quick", False),
         ("slow", False),
+        ("quick", False),
     ]
     # Complete: nothing is run again, until a new round is asked for.
     assert main(["bench", "run", str(path)]) == 0

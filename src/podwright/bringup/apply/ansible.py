@@ -9,6 +9,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
+from podwright.bringup.apply.sent import sent
 from podwright.bringup.plan.host import MARKS, HostFile, HostFolder, HostPlan, Step
 from podwright.bringup.plan.hosts import STEPS
 
@@ -33,7 +34,7 @@ def project_files(pod: Pod, plans: Mapping[str, HostPlan], revisions: Mapping[st
         "README.md": (own / "project" / "README.md").read_text().replace("@pod@", pod.name),
         PLAYBOOK: _playbook(plans),
         INVENTORY: _json(inventory(pod, plans, revisions)),
-        **{name: (files("podwright.bringup.on_host") / name).read_text() for name in _SENT},
+        **{name: sent(name) for name in _SENT},
         **{f"{COLLECTION}/{path}": text for path, text in _tree(own / "collection")},
         **texts,
     }

@@ -28,6 +28,19 @@ class Drift:
     what: str
     expected: str
     found: str
+    user: str = ""
+    """Who has something in the way, below a folder of his own: `up` leaves it alone, and so does a roll."""
+
+    @property
+    def words(self) -> str:
+        """Return it as a line."""
+        how = "left alone" if self.user else f"not {self.expected}"
+        return f"{self.what}: {self.found}, {how}"
+
+    def as_json(self) -> dict[str, str]:
+        """Return it as `pod status --json` has it."""
+        document = asdict(self)
+        return document if self.user else {name: document[name] for name in ("what", "expected", "found")}
 
 
 def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], model: NodeModel | None = None) -> list[Drift]:
@@ -61,6 +74,9 @@ def _folders(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
     for step in plan.steps.values():
         for folder in step.folders:
             found = seen["files"].get(folder.path)
+            if found is not None and "left" in found:
+                yield _left(folder, found)
+                continue
             rights = "missing" if found is None else _rights(found)
             if rights != _planned(folder):
                 yield Drift(folder.path, _planned(folder), rights)
@@ -70,10 +86,18 @@ def _file(file: HostFile, found: Mapping[str, str] | None, secrets: Mapping[str,
     if found is None:
         yield Drift(file.path, "present", "missing")
         return
+    if "left" in found:
+        yield _left(file, found)
+        return
     if found["digest"] != digest_of(file, secrets):
         yield Drift(file.path, "as planned", "edited")
     if _rights(found) != _planned(file):
         yield Drift(file.path, _planned(file), _rights(found))
+
+
+def _left(entry: HostFile | HostFolder, found: Mapping[str, str]) -> Drift:
+    what = found["left"] if found["place"] == entry.path else f"{found['place']} {found['left']}"
+    return Drift(entry.path, _planned(entry), what, found["user"])
 
 
 def _services(plan: HostPlan, seen: Seen) -> Iterator[Drift]:
@@ -129,7 +153,7 @@ class HostStatus:
 
     def as_json(self) -> dict[str, Any]:
         """Return the host as `pod status --json` has it."""
-        document: dict[str, Any] = {"state": self.state, "drift": [asdict(drift) for drift in self.drift]}
+        document: dict[str, Any] = {"state": self.state, "drift": [drift.as_json() for drift in self.drift]}
         return document if self.reason is None else {**document, "reason": self.reason}
 
 

@@ -11,6 +11,7 @@ _MOST = 300
 # How a reason reads, and what then helps; the first that fits counts.
 _NEXT = (
     (r"is held by process", "wait until it has ended, or end it there"),
+    (r"\bis left alone:", "have its user move it out of the way"),
     (r"No space left on device|not enough free space", "free space there: `df -h` says where"),
     (r"did not end within|Timeout \(\d+s\) waiting", "look what it waits for: `ps axf`, `journalctl -e`"),
     (r"Host key verification failed", "if it was set up again, forget its old key: `ssh-keygen -R HOST`"),
@@ -38,6 +39,8 @@ class Fault:
     stage: str
     task: str
     reason: str
+    stops: bool = True
+    """Whether the host came no further; else a user has something in the way, and all the others got theirs."""
 
     @property
     def next_step(self) -> str:

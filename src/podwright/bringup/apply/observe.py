@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podwright.bringup.apply.sent import sent
 from podwright.bringup.plan.host import HostPlan
 from podwright.clients.reasons import last_line
 from podwright.clients.ssh import Answer as SshAnswer
@@ -94,8 +94,7 @@ def question(plan: HostPlan, links: Sequence[str] = (), show: bool = False) -> d
 
 
 def _ask(pod: Pod, plan: HostPlan, show: bool) -> Answer:
-    program = (files("podwright.bringup.on_host") / "inspect_host.py").read_text()
-    command = _as_root(pod, ["/usr/bin/python3", "-c", program])
+    command = _as_root(pod, ["/usr/bin/python3", "-c", sent("inspect_host.py")])
     try:
         links = [nic.name for nic in pod.model_of(plan.name).nics if nic.name]
         asked = json.dumps(question(plan, links, show)).encode()

@@ -66,12 +66,17 @@ class ApplyProgress:
             self.doing = f"{data.get('play', '')}: {str(data.get('task', '')).lower()}"
         elif kind == "runner_on_ok":
             self._count(data)
-        elif kind == "runner_on_failed" and not data.get("ignore_errors"):
+        elif kind == "runner_on_failed":
             self._fault(data, "failed")
         elif kind == "runner_on_unreachable":
             self._fault(data, "unreachable")
         elif kind == "verbose" and "ERROR" in str(event.get("stdout")):
             self.error = self.error or _COLOUR.sub("", str(event["stdout"])).strip()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether a host came no further."""
+        return any(fault.stops for fault in self.faults)
 
     def add(self, other: ApplyProgress) -> None:
         """Take in what happened on other hosts afterwards."""
@@ -91,7 +96,7 @@ class ApplyProgress:
         if self.stages and self.stages[-1].state == "running":
             last = self.stages[-1]
             last.took_s = now_s - last.took_s
-            failed = any(fault.stage == last.name for fault in self.faults)
+            failed = any(fault.stage == last.name and fault.stops for fault in self.faults)
             last.state = "failed" if failed else "done"
 
     def _stage(self, name: str, now_s: float) -> None:
@@ -112,7 +117,10 @@ class ApplyProgress:
         setattr(host, kind, getattr(host, kind) + 1)
         task = str(data.get("task", "")).lower()
         stage = self.stages[-1].name if self.stages else ""
-        self.faults.append(Fault(data["host"], stage, task, reason_of(data.get("res", {}))))
+        result, goes_on = data.get("res", {}), bool(data.get("ignore_errors"))
+        # Of what ends a host the first reason says enough; of what does not, each is somebody's own.
+        for each in (result.get("results") if goes_on else None) or [result]:
+            self.faults.append(Fault(data["host"], stage, task, reason_of(each), not goes_on))
 
 
 def write_project(folder: Path, texts: Mapping[str, str], vault: Path) -> None:

@@ -169,7 +169,7 @@ class Roll:
         """Change all these nodes; the first fault ends it, and leaves its batch drained and the rest alone."""
         total = ApplyProgress({})
         for batch in batches(hosts, max(size, 1)):
-            if total.faults:
+            if total.is_stopped:
                 break
             self._change(batch, total)
         return total
@@ -178,10 +178,10 @@ class Roll:
         self.on_progress(BringupProgress("drain", hosts=batch))
         self.drainer.drain(batch)
         progress = self.apply(batch)
-        if not progress.faults:
+        if not progress.is_stopped:
             progress.faults += self.validate(batch)
         total.add(progress)
-        if not progress.faults:
+        if not progress.is_stopped:
             self.drainer.resume(batch)
             self.on_progress(BringupProgress("resumed", hosts=batch))
 

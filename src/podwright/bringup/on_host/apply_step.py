@@ -13,49 +13,91 @@ import pwd
 import shlex
 import subprocess
 import sys
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
+
+from podwright.bringup.on_host.folders import Folder, LeftAlone, Owner, acting_as, opened, user
 
 TOO_LONG_S = 300
 
 
-def give_files(wanted: Dict[str, Any]) -> List[str]:
-    """Make the folders and write the files; return their paths."""
-    for folder in wanted["folders"]:
-        os.makedirs(folder["path"], exist_ok=True)
-        set_rights(folder["path"], folder)
-    for file, text in wanted["files"]:
-        write(file, text)
-    return [entry["path"] for entry in wanted["folders"]] + [file["path"] for file, _ in wanted["files"]]
+def give_files(wanted: Dict[str, Any]) -> Dict[str, Any]:
+    """Make the folders and write the files; return their paths, and what users have in the way."""
+    given: List[str] = []
+    left: Dict[str, Dict[str, str]] = {}
+    texts = [(folder, None) for folder in wanted["folders"]] + [(file, text) for file, text in wanted["files"]]
+    for entry, text in texts:
+        try:
+            if text is None:
+                make_folder(entry)
+            else:
+                write(entry, text)
+            given.append(entry["path"])
+        except LeftAlone as alone:
+            left.setdefault(alone.entry["place"], alone.entry)
+        except OSError as error:
+            raise SystemExit("%s: %s" % (entry["path"], error.strerror))
+    return {"given": given, "left": list(left.values())}
+
+
+def make_folder(wanted: Dict[str, Any]) -> None:
+    """Make a folder, and give it its rights."""
+    owner = owner_of(wanted)
+    with opened(wanted["path"], owner, make=True) as folder:
+        uid = folder.owner[0]
+        # Whoever may rename here could have put any folder of anybody's in this place.
+        if folder.is_planted and uid != owner[0]:
+            raise LeftAlone(folder.path, user(uid), "is %s's" % user(uid))
+        with acting_as(folder, owner):
+            set_rights(folder.descriptor, owner, wanted["mode"])
 
 
 def write(file: Dict[str, Any], text: str) -> None:
     """Write a file beside its place, have it checked, and put it there in one step."""
-    os.makedirs(os.path.dirname(file["path"]), exist_ok=True)
-    part = "%s.podwright-%d" % (file["path"], os.getpid())
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        set_rights(part, file)
-        if file.get("check"):
-            run(shlex.split(file["check"] % part), "%s is not taken by its owner" % file["path"])
-        os.rename(part, file["path"])
-    except OSError as error:
-        raise SystemExit("%s: %s" % (file["path"], error.strerror))
-    finally:
-        if os.path.exists(part):
-            os.unlink(part)
+    owner = owner_of(file)
+    above, name = os.path.split(file["path"])
+    with opened(above, owner, make=True) as folder:
+        part = "%s.podwright-%d" % (name, os.getpid())
+        try:
+            with acting_as(folder, owner):
+                folder.refuse_link(name)
+                write_part(folder, part, owner, file["mode"], text)
+            if file.get("check"):
+                run(shlex.split(file["check"] % folder.place(part)), "%s is not taken by its owner" % file["path"])
+            with acting_as(folder, owner):
+                os.rename(part, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
+        finally:
+            with acting_as(folder, owner):
+                if folder.status(part) is not None:
+                    os.unlink(part, dir_fd=folder.descriptor)
 
 
-def set_rights(path: str, wanted: Dict[str, Any]) -> None:
-    """Give a path its owner, its group and its mode; one that the host does not have is named."""
+def write_part(folder: Folder, name: str, owner: Owner, mode: str, text: str) -> None:
+    """Write a new file to the disk; until it is whole it is nobody else's to read."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder.descriptor)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(descriptor)
+        set_rights(descriptor, owner, mode)
+
+
+def owner_of(wanted: Dict[str, Any]) -> Owner:
+    """Return owner and group by their numbers; one that the host does not have is named."""
     try:
-        os.chown(path, pwd.getpwnam(wanted["owner"]).pw_uid, grp.getgrnam(wanted["group"]).gr_gid)
+        return pwd.getpwnam(wanted["owner"]).pw_uid, grp.getgrnam(wanted["group"]).gr_gid
     except KeyError as error:
         raise SystemExit("%s: %s" % (wanted["path"], error.args[0]))
-    os.chmod(path, int(wanted["mode"], 8))
+
+
+def set_rights(descriptor: int, owner: Owner, mode: str) -> None:
+    """Give what is open its owner, its group and its mode, whatever its name leads to meanwhile."""
+    status = os.fstat(descriptor)
+    # A folder is not open for reading: the kernel knows it by this name.
+    place = "/proc/self/fd/%d" % descriptor
+    if (status.st_uid, status.st_gid) != owner:
+        os.chown(place, *owner)
+    os.chmod(place, int(mode, 8))
 
 
 def give_services(wanted: Dict[str, Any]) -> List[str]:
@@ -103,5 +145,5 @@ def last_words(service: str) -> str:
 
 
 if __name__ == "__main__":
-    verbs = {"files": give_files, "services": give_services}
+    verbs: Dict[str, Callable[[Dict[str, Any]], Any]] = {"files": give_files, "services": give_services}
     json.dump(verbs[sys.argv[1]](json.load(sys.stdin)), sys.stdout)

@@ -18,9 +18,12 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from podwright.bringup.on_host.folders import Folder, LeftAlone, acting_as, opened
 
 MAX_SHOWN = 65536
+MAX_BYTES = 64 << 20
 LISTS = "/var/lib/apt/lists"
 SOURCES = "/etc/apt/sources.list.d/*"
 LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock", "/var/lib/apt/lists/lock")
@@ -51,11 +54,28 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def file_at(path: str, shown: bool) -> Dict[str, str] | None:
-    """Return a file's digest, mode and owner; None where there is nothing."""
+    """Return a file's digest, mode and owner, or who has something in the way; None where there is nothing."""
+    above, name = os.path.split(path)
     try:
-        status = os.lstat(path)
+        with opened(above) as folder, acting_as(folder, None):
+            folder.refuse_link(name)
+            status = folder.status(name)
+            return None if status is None else entry_of(folder, name, status, shown)
+    except LeftAlone as alone:
+        if alone.is_missing:
+            return None
+        return {"digest": "", "mode": "", "owner": "", "group": "", "left": alone.entry["why"], **place_of(alone)}
     except OSError:
         return None
+
+
+def place_of(alone: LeftAlone) -> Dict[str, str]:
+    """Return what is in the way, and whose it is."""
+    return {"place": alone.entry["place"], "user": alone.entry["owner"]}
+
+
+def entry_of(folder: Folder, name: str, status: os.stat_result, shown: bool) -> Dict[str, str]:
+    """Return digest, mode and owner of what is there."""
     entry = {
         "digest": "",
         "mode": "%04o" % stat.S_IMODE(status.st_mode),
@@ -63,14 +83,23 @@ def file_at(path: str, shown: bool) -> Dict[str, str] | None:
         "group": name_of(grp.getgrgid, status.st_gid),
     }
     if stat.S_ISREG(status.st_mode):
-        with open(path, "rb") as file:
-            content = file.read()
-        entry["digest"] = hashlib.sha256(content).hexdigest()
-        if shown and len(content) <= MAX_SHOWN:
+        content = content_of(folder, name)
+        entry["digest"] = "too large to be ours" if content is None else hashlib.sha256(content).hexdigest()
+        if shown and content is not None and len(content) <= MAX_SHOWN:
             entry["content"] = base64.b64encode(content).decode()
     elif not stat.S_ISDIR(status.st_mode):
         entry["digest"] = "no plain file"
     return entry
+
+
+def content_of(folder: Folder, name: str) -> Optional[bytes]:
+    """Return what stands in a file; None of one that is larger than any of ours, or is a pipe meanwhile."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder.descriptor)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        content = file.read(MAX_BYTES + 1)
+    return content if len(content) <= MAX_BYTES else None
 
 
 def differing(wanted: Dict[str, Dict[str, str]]) -> List[str]:

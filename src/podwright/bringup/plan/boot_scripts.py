@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
 
 
-# The first that is there: a host that is done, a host that is not, a machine that nobody knows.
-_TRIED = ("done/${net0/mac:hexhyp}.ipxe", "mac/${net0/mac:hexhyp}.ipxe", "unknown.ipxe")
+# A host that is done leaves: whether its mark is there is all that is looked at. Then the first that is there: the
+# script of a host that is not, that for a machine that nobody knows.
+_DONE = "imgfetch --name done done/${net0/mac:hexhyp}.ipxe && exit ||"
+_TRIED = ("mac/${net0/mac:hexhyp}.ipxe", "unknown.ipxe")
 
 
 def boot_files(site: Site) -> dict[str, str]:
     """Return every file that hosts fetch, by its path below the server's root."""
     given = netboot_of(site)
     files = {
-        "boot.ipxe": _script(" || ".join(f"chain --autofree {path}" for path in _TRIED)),
+        "boot.ipxe": _script(_DONE, " || ".join(f"chain --autofree {path}" for path in _TRIED)),
         # Its lease shows that it is there; `pod nodes` names it.
         "unknown.ipxe": _script("echo ${net0/mac} is no host of this pod", "sleep 30", "exit"),
         # A host that runs asks for it; `pod nodes` looks for that.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from podwright.bringup.plan.netboot import HTTP_PORT, hyphens, netboot_of, source_of
+from podwright.bringup.plan.netboot import HTTP_PORT, hyphens, machines, netboot_of, source_of
 from podwright.bringup.plan.slurm import lines_text
 from podwright.bringup.plan.template import text_of
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
 
 _HEAD = "# Written by `podwright pod up`."
-_DONE = "#!ipxe\\nexit\\n"
 
 # A host runs when one can log in, whatever of it was started: sshd is asked first.
 _UNIT = "podwright-running.service"
@@ -41,10 +40,15 @@ def settled_lines(site: Site) -> list[str]:
 def done_line(site: Site, mac: str) -> str:
     """Return the shell line that says of a host that it is installed.
 
-    It is sent by bash alone, which all systems have: an installer may have no program that can put a file.
+    It asks for its token, and then has the server move the mark of that name. All of it is bash alone, which all
+    systems have: an installer may have no program that can do so.
     """
-    request = f"PUT /done/{hyphens(mac)}.ipxe HTTP/1.0\\r\\nContent-Length: 12\\r\\n\\r\\n{_DONE}"
-    return f"exec 3<>{_place(site)}; printf {shlex.quote(request)} >&3; cat <&3"
+    host = machines(site)[mac]
+    token = f"GET /answers/{host}.token HTTP/1.0\\r\\n\\r\\n"
+    moved = f"MOVE /waiting/{host}/%s HTTP/1.0\\r\\nDestination: /done/{hyphens(mac)}.ipxe\\r\\n\\r\\n"
+    begin = f"exec 3<>{_place(site)}; printf"
+    read = "while read -r line; do token=$line; done <&3"
+    return f'{begin} {shlex.quote(token)} >&3; {read}; {begin} {shlex.quote(moved)} "$token" >&3; cat <&3'
 
 
 def _place(site: Site) -> str:

@@ -1,14 +1,17 @@
 """How hosts without a system get one: addresses and boot scripts for all of them, and answers for their installers.
 
 A host boots into its installer until it says that it is done; from then on it is sent to its own disk. Nothing but
-files decides that: the server keeps what a host puts there.
+files decides that, and all of them are the server's own: a host names a token, and the server moves its mark in place.
 """
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from podwright.bringup.plan.host import HostCommand
 from podwright.bringup.plan.site import MIRROR_PORT
 from podwright.bringup.plan.slurm import lines_text
 from podwright.bringup.plan.template import text_of
@@ -35,6 +38,7 @@ class NetbootPlaces:
     leases: str = "/var/lib/misc/dnsmasq.leases"
     log: str = "/var/log/nginx/netboot.log"
     run: str = "/run"
+    tokens: str = "/usr/local/lib/podwright/netboot-tokens"
     user: str = "www-data"
 
 
@@ -85,9 +89,37 @@ def dnsmasq_text(site: Site, places: NetbootPlaces) -> str:
 
 
 def nginx_text(site: Site, places: NetbootPlaces) -> str:
-    """Return nginx's configuration. A host may put one small file, under its own name, that says it is done."""
+    """Return nginx's configuration: scripts and answers go to the address they are for, and nobody sends anything."""
     server = site.addresses[site.roles["netboot"]]
-    return text_of("nginx.conf", server=server, port=HTTP_PORT, **asdict(places))
+    hosts = [f'        {site.addresses[host]} "{host} {hyphens(mac)}";' for mac, host in machines(site).items()]
+    return text_of("nginx.conf", server=server, port=HTTP_PORT, hosts="\n".join(hosts), **asdict(places))
+
+
+def token_command(site: Site, places: NetbootPlaces) -> HostCommand:
+    """Return what gives each host that is not installed a token."""
+    hosts = token_words(site)
+    return HostCommand(
+        "tokens",
+        check=("/bin/sh", places.tokens, "check", *hosts),
+        sees="every host has its token",
+        run=("/bin/sh", places.tokens, *hosts),
+        tries=1,
+    )
+
+
+def token_words(site: Site, hosts: Collection[str] | None = None) -> list[str]:
+    """Return hosts, or all, as the program of the tokens is told of them."""
+    known = machines(site).items()
+    return [f"{host}={hyphens(mac)}" for mac, host in known if hosts is None or host in hosts]
+
+
+def reinstall_line(site: Site, hosts: Collection[str]) -> str:
+    """Return the line of shell after which hosts go into their installer again, with tokens that nobody has seen."""
+    places = NetbootPlaces()
+    words = token_words(site, hosts)
+    marks = [f"{places.root}/done/{word.partition('=')[2]}.ipxe" for word in words]
+    marks += [f"{places.root}/answers/{word.partition('=')[0]}.token" for word in words]
+    return f"rm -f -- {shlex.join(marks)} && {shlex.join(['/bin/sh', places.tokens, *words])}"
 
 
 def hyphens(mac: str) -> str:

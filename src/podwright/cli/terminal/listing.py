@@ -91,7 +91,7 @@ def outcome(record: Record) -> str:
     """
     if record.silent_since is not None:
         return f"not answered since {words.clock(record.silent_since)}: {record.silent_why}"
-    is_well = record.state in ("succeeded", "running") and record.results
+    is_well = record.state == "succeeded" and record.results
     if record.reason and not is_well:
         return record.reason.splitlines()[0]
     metric = (record.goal or {}).get("metric")

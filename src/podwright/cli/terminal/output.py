@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from podwright.spec.problems import refuse
+from podwright.spec.problems import Problem, refuse
 
 WORD_WIDTH = 10
 _COLOURS = {
@@ -34,6 +34,12 @@ _RESET = "\x1b[0m"
 def say(word: str, text: str = "") -> None:
     """Write talk to stderr: the word once, the text beside it, further lines under the text."""
     print("\n".join(aligned(word, text, sys.stderr)), file=sys.stderr, flush=True)
+
+
+def say_warnings(warnings: Iterable[Problem]) -> None:
+    """Say what is allowed and most often a slip, each with how to write what was meant."""
+    for warning in warnings:
+        say("warning", f"{warning}\n{warning.hint}" if warning.hint else str(warning))
 
 
 def aligned(word: str, text: str, stream: TextIO) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.files import CatalogFile, Opened, meta_of
-from podwright.data.catalog.store import Store
+from podwright.data.catalog.store import Store, damaged
 from podwright.data.labels.classes import classes_of
 from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
@@ -133,6 +133,7 @@ class Dataset(Filtered):
 
     def query(self, text: str) -> QueryRows:
         """Answer a query of the user's own, which only reads this dataset."""
+        self.connection.execute(schema.whole_view(self.layout, self.classes))
         return query(self.connection, self.name, text)
 
     @property
@@ -152,13 +153,13 @@ class Dataset(Filtered):
         query = f"""
             WITH member AS (SELECT {key} AS key, {role} AS role, f.* FROM file f),
                  chosen AS (SELECT DISTINCT {key} AS key FROM {source_of(condition)})
-            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.sha256
+            SELECT f.key, f.role, {group}, f.id, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.sha256
             FROM member f JOIN chosen USING (key) JOIN directory d ON d.id = f.dir
             WHERE f.role IS NOT NULL ORDER BY f.key, f.id"""
         for row in self.connection.execute(query, list(condition.values)).fetchall():
-            key, role, group, number, folder_raw, name_raw, folder, name, size, sha256 = row
+            key, role, group, number, folder_raw, name_raw, folder, name, size, mtime_ns, sha256 = row
             raw = path_bytes(folder_raw, name_raw, folder, name)
-            yield SampleMember(key, role, group, number, folder + name, raw, size, sha256)
+            yield SampleMember(key, role, group, number, folder + name, raw, size, mtime_ns, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""
@@ -249,7 +250,7 @@ class _Part:
 
     def _folder(self, number: int) -> tuple[bytes | None, str]:
         if number not in self._folders:
-            query = f"SELECT raw, path FROM {self._part.alias}.directory WHERE id = {number}"
+            query = f"SELECT raw, path FROM {self._part.alias}.directory WHERE id = {int(number)}"
             (self._folders[number],) = self._connection.execute(query).fetchall()
         return self._folders[number]
 
@@ -289,5 +290,14 @@ def tables_of(condition: Condition, schema_name: str = "") -> str:
 @contextmanager
 def open_dataset(store: Store, name: str) -> Iterator[Dataset]:
     """Open a dataset for reading."""
+    import duckdb
+
     with store.connect(name) as opened:
-        yield Dataset(store, name, opened)
+        try:
+            dataset = Dataset(store, name, opened)
+        except (duckdb.Error, KeyError, ValueError) as error:
+            raise damaged(name, error) from None
+        try:
+            yield dataset
+        except duckdb.Error as error:
+            raise damaged(name, error) from None

@@ -132,12 +132,11 @@ class Scan:
             staging.close()
             changed = self._carry(connection, layout)
             scanned = self._scanned(connection, layout, changed, staging.unread)
-            if changed or not self.before:
+            is_new = scanned.generation > self.before
+            if is_new:
                 _write_meta(connection, scanned)
-                classes = class_names(connection)
-                connection.execute(schema.whole_view(layout, classes))
-                bitmaps.build(connection, layout, len(classes))
-        if not changed and self.before:
+                bitmaps.build(connection, layout, len(class_names(connection)))
+        if not is_new:
             return scanned
         self.store.publish(self.dataset, self.draft)
         return scanned
@@ -156,7 +155,7 @@ class Scan:
         changed = int(_first(connection, schema.CHANGED))
         if meta.get("layout") != layout.name:
             changed = max(changed, files)
-        if changed:
+        if self._is_new(changed):
             connection.execute(schema.SAME_FILES)
             for statement in schema.CARRIED:
                 connection.execute(statement)
@@ -164,6 +163,10 @@ class Scan:
                 _carry_labels(connection)
         connection.execute("DETACH old")
         return changed
+
+    def _is_new(self, changed: int) -> bool:
+        """Say whether there is anything to publish: also what others were given by an earlier version is made again."""
+        return bool(changed) or not self.before or not self.store.is_shared_as_now(self.dataset)
 
     def _scanned(
         self, connection: DuckDBPyConnection, layout: Layout, changed: int, unread: list[tuple[bytes, str]]
@@ -178,7 +181,7 @@ class Scan:
             directories=int(_first(connection, "SELECT count(*) FROM directory")),
             size_bytes=size_bytes,
             changed=changed,
-            generation=self.before + int(bool(changed) or not self.before),
+            generation=self.before + self._is_new(changed),
             unread=tuple((shown(path), why) for path, why in unread),
             took_s=time.monotonic() - self.started,
         )

@@ -171,4 +171,4 @@ def whole_view(layout: Layout, classes: Sequence[str]) -> str:
             columns.append(f"l.{class_column(index)} AS {quoted(name)}")
     labels = " LEFT JOIN label l ON l.file = f.id" if classes else ""
     source = f"file f JOIN directory d ON d.id = f.dir{labels}"
-    return f"CREATE OR REPLACE VIEW files AS SELECT f.id, {', '.join(columns)} FROM {source}"
+    return f"CREATE OR REPLACE TEMP VIEW files AS SELECT f.id, {', '.join(columns)} FROM {source}"

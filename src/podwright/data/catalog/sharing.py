@@ -2,10 +2,9 @@
 
 Whoever can open a DuckDB file reads all of it. So the folders of a dataset are sorted by who may list them, which every
 folder on the way decides: its owner, group and mode, or its list of access. For each such audience there is a file of
-its own, with bitmaps, facets and trigrams of its own rows, behind folders that have the owner and mode of those on the
-way; the kernel then decides as it would in the tree. Only root can give files to others, so only root shares.
-
-Root itself never opens these files: they belong to people who may write them over. It reads own.duckdb.
+its own, with bitmaps, facets and trigrams of its own rows, behind folders that let the same people pass as those on the
+way; the kernel then decides as it would in the tree. Folders and files belong to root, who publishes, and to the group
+of what they stand for; its owner passes by a list of access, so that no reader can write what another reads.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data.catalog import schema
-from podwright.data.catalog.files import FILE, SHARED, literal, meta_of, put_rows, seal
+from podwright.data.catalog.files import FILE, SHARED, SHARED_FORMAT, literal, meta_of, put_rows, seal
 from podwright.data.query import bitmaps
 from podwright.data.tree.layouts import layout_of
 from podwright.data.tree.walk_folders import ACL
 from podwright.files.whole import write_whole
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,6 +36,11 @@ _BLOCK = 16384
 """DuckDB's smallest: there may be a file for each user, most with few rows."""
 _GATE = "in"
 _READ, _ENTER = 4, 1
+_OWN = {_READ: 4, _ENTER: 7}
+"""What the publisher may do himself where others may read a file, or enter a folder."""
+_OWNER, _USER, _GROUP, _MASK, _OTHERS = 1, 2, 4, 16, 32
+"""Kinds of entries of a list of access."""
+_NO_ID = 0xFFFFFFFF
 _ENTRY = struct.Struct("<HHI")
 _HEADER = struct.Struct("<I")
 
@@ -92,10 +97,16 @@ def share(draft: Path) -> None:
             path = _place(draft / str(number), audience)
             files, folders = _write(connection, path, number, (base, first), _readers(audience))
             base, first = base + files, first + folders
-            _hand_over(draft / str(number), path, audience)
-            rows.append({"path": str(path.relative_to(draft)), **seal(path)})
+            _let_pass(draft / str(number), path, audience)
+            rows.append({"path": str(path.relative_to(draft)), **_sealed(path)})
     draft.chmod(0o755)
-    write_whole(draft / SHARED, json.dumps({"files": rows}).encode(), mode=0o644)
+    document = {"format": SHARED_FORMAT, "files": rows}
+    write_whole(draft / SHARED, json.dumps(document).encode(), mode=0o644)
+
+
+def _sealed(path: Path) -> dict[str, int]:
+    with path.open("rb") as file:
+        return seal(file.fileno())
 
 
 def audiences(connection: DuckDBPyConnection, root: bytes) -> dict[int, Audience]:
@@ -188,7 +199,6 @@ def _write(
     connection.execute("DETACH theirs")
     with duckdb.connect(str(path)) as inside:
         inside.execute("SET enable_progress_bar = false")
-        inside.execute(schema.whole_view(layout, classes))
         bitmaps.build(inside, layout, len(classes))
     return files, folders
 
@@ -227,17 +237,51 @@ def may_read(passed: list[tuple[int, int, int]]) -> str:
     return f"(f.id NOT IN (SELECT id FROM guarded) AND ({' OR '.join(tests)}))"
 
 
-def _hand_over(folder: Path, path: Path, audience: Audience) -> None:
-    """Give each folder and the file the owner and mode of what it stands for, the innermost first."""
+def _let_pass(folder: Path, path: Path, audience: Audience) -> None:
+    """Let the audience pass each folder and read the file, as it passes what they stand for; the innermost first."""
     gates = sorted(audience)
     path.chmod(0o444)
-    if gates and not gates[-1].acl:
-        os.chown(path, gates[-1].uid, gates[-1].gid)
-        path.chmod(gates[-1].bits << 2)
+    if gates:
+        _guard(path, gates[-1], _READ)
     for depth in range(len(gates), 0, -1):
-        gate, path = gates[depth - 1], folder.joinpath(*[_GATE] * depth)
-        os.chown(path, gate.uid, gate.gid)
-        path.chmod(gate.bits)
-        if gate.acl:
-            os.setxattr(path, ACL, gate.acl)
+        _guard(folder.joinpath(*[_GATE] * depth), gates[depth - 1], _ENTER)
     folder.chmod(stat.S_IRWXU | 0o011)
+
+
+def _guard(path: Path, gate: Gate, right: int) -> None:
+    """Give those who pass a gate this right, and nobody the right to write or to change who has it."""
+    os.chown(path, os.geteuid(), gate.gid)
+    path.chmod(_OWN[right] << 6 | sum(right << shift for shift in (3, 0) if gate.bits >> shift & 1))
+    if gate.uid == os.geteuid() and not gate.acl:
+        return
+    try:
+        os.setxattr(path, ACL, _packed(_entries(gate), right))
+    except OSError as error:
+        message = f"this file system keeps no lists of access, so no catalog for many can lie on it ({error.strerror})"
+        raise refuse(message, hint="put PODWRIGHT_CATALOG on one that does", file=str(path), exit_code=1) from None
+
+
+Entries = dict[tuple[int, int], bool]
+"""Of a list of access: who passes, by kind of entry and number of the user or group."""
+
+
+def _entries(gate: Gate) -> Entries:
+    """Return who passes a gate, with its owner among the users that are named."""
+    listed: Entries = {(_OWNER, _NO_ID): bool(gate.bits & 0o100), (_GROUP, _NO_ID): bool(gate.bits & 0o010)}
+    listed[_OTHERS, _NO_ID] = bool(gate.bits & 0o001)
+    if gate.acl:
+        rows = list(_ENTRY.iter_unpack(gate.acl[_HEADER.size :]))
+        listed = {(kind, number): bool(rights) for kind, rights, number in rows}
+    # What the mask keeps from the others it must not keep from the owner, who is one of them from here on.
+    masked = listed.pop((_MASK, _NO_ID), True)
+    entries = {key: passes and (masked or key[0] in (_OWNER, _OTHERS)) for key, passes in listed.items()}
+    owner = entries.pop((_OWNER, _NO_ID))
+    return {**entries, (_USER, gate.uid): owner}
+
+
+def _packed(entries: Entries, right: int) -> bytes:
+    """Return a list of access in the order that the kernel wants; whoever owns the file does as he likes."""
+    full = {(_OWNER, _NO_ID): _OWN[right], (_MASK, _NO_ID): right}
+    rights = {key: right * passes for key, passes in entries.items()} | full
+    rows = b"".join(_ENTRY.pack(kind, rights[kind, number], number) for kind, number in sorted(rights))
+    return _HEADER.pack(2) + rows

@@ -9,15 +9,17 @@ catalog/NAME/lock                   held by the one writer
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podwright.data.catalog.files import FILE, Opened, open_files, readable_files
+from podwright.data.catalog.files import FILE, SHARED, SHARED_FORMAT, Opened, check_files, open_files
 from podwright.files.locks import only
 from podwright.files.whole import make_private, whole_path
 from podwright.spec.nearest import did_you_mean
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _GENERATION = re.compile(r"g(\d{6,})")
-_TRIES = 10
+_TRIES, _SURE = 10, 2
+"""How often a generation is opened that may be replaced meanwhile, and from which time on it is taken for damaged."""
 
 
 def check_name(name: str, field: str = "--name") -> str:
@@ -92,13 +95,13 @@ class Store:
         if not _NAME.fullmatch(dataset) or dataset not in self.datasets():
             hint = f"podwright data scan PATH --name {dataset if _NAME.fullmatch(dataset) else 'NAME'}"
             raise self.unknown(dataset, self.datasets(), "dataset", hint)
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             path = self.file(dataset, self.generation(dataset))
             try:
-                return open_files(*readable_files(path.parent))
+                return open_files(check_files(path.parent))
             except (duckdb.Error, OSError) as error:
-                if path.parent.exists():
-                    raise _damaged(dataset, error) from None
+                if path.parent.exists() and attempt >= _SURE:
+                    raise damaged(dataset, error) from None
         raise refuse(f"{dataset} has no generation that can be read", hint=f"podwright data scan PATH --name {dataset}")
 
     @property
@@ -108,6 +111,16 @@ class Store:
             return os.geteuid() == 0 and bool(self.path.stat().st_mode & 0o011)
         except OSError:
             return False
+
+    def is_shared_as_now(self, dataset: str) -> bool:
+        """Say whether a published generation has for others what this version gives them."""
+        if not self.shared:
+            return True
+        try:
+            document = json.loads((self.file(dataset, self.generation(dataset)).parent / SHARED).read_bytes())
+        except (OSError, ValueError):
+            return False
+        return bool(document.get("format") == SHARED_FORMAT)
 
     @contextmanager
     def writing(self, dataset: str) -> Iterator[Path]:
@@ -227,15 +240,18 @@ def _being_written(dataset: str) -> Refusal:
     return refuse(f"{dataset} is being written by another command", hint="wait for it to end", exit_code=1)
 
 
-def _damaged(dataset: str, error: Exception) -> Refusal:
+def damaged(dataset: str, error: Exception) -> Refusal:
+    """Return the refusal of a generation whose content is not what a scan makes."""
     first = str(error).splitlines()[0]
     hint = f"podwright data scan PATH --name {dataset} makes it again"
     return refuse(f"{dataset} cannot be read: {first}", hint=hint)
 
 
 def _sync(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY)
+    # A pipe in its place must not hold up whoever publishes.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        os.fsync(file)
+        if not stat.S_ISFIFO(os.fstat(file).st_mode):
+            os.fsync(file)
     finally:
         os.close(file)

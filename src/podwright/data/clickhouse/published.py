@@ -131,11 +131,12 @@ class PublishedDataset(Filtered):
         key, role = sql.sample_key(self.layout), sql.role_case(self.layout)
         group = f"ifNull(toString({quoted(by)}), '')" if by else "''"
         chosen = f"SELECT {key} FROM {self._table} WHERE {sql.where_of(condition)}"
-        query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, {key}, {role}, {group}, id, size, sha256
+        query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, {key}, {role}, {group}, id,
+                size, _mtime_ns, sha256
             FROM {self._table} WHERE {role} != '' AND {key} != '' AND {key} IN ({chosen}) ORDER BY {key}, id"""
         for row in self._values(query):
-            key, role, group, number, size, sha256 = row[4:]
-            yield SampleMember(key, role, group, number, row[2] + row[3], _raw(row), size, sha256)
+            key, role, group, number, size, mtime_ns, sha256 = row[4:]
+            yield SampleMember(key, role, group, number, row[2] + row[3], _raw(row), size, mtime_ns, sha256)
 
     def label_pixels(self) -> tuple[list[int], np.ndarray[Any, Any]]:
         """Return the numbers of counted labels, and a row of pixels for each with a column for each class."""

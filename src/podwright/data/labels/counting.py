@@ -6,15 +6,24 @@ It also travels to nodes that count a share (label_rank.py), where nothing else 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from itertools import islice
+from threading import Lock
 
 from PIL import Image
 
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.pixels import ColourTable
 
+MAX_PIXELS = 1 << 26
+"""Of a label image: larger ones are not decoded, as a few kilobytes may be a picture of any size."""
+_LARGE_PIXELS = 1 << 24
+_one_large = Lock()
+"""Large images are decoded one at a time: many at once would take all memory."""
+_TOO_LARGE = f"has more than {MAX_PIXELS:,} pixels"
 BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 """What Pillow raises for files that are no image, or not all of one."""
 _AT_ONCE = 256
@@ -25,8 +34,12 @@ def count_images(files: Sequence[LabelFile], classes: Sequence[LabelClass], thre
     table = ColourTable(classes)
 
     def count(file: LabelFile) -> Counted:
-        with Image.open(file.path) as image:
-            counts = table.count(image).tolist()
+        with _opened(file) as image:
+            pixels = image.width * image.height
+            if pixels > MAX_PIXELS:
+                raise ValueError(_TOO_LARGE)
+            with _one_large if pixels > _LARGE_PIXELS else nullcontext():
+                counts = table.count(image).tolist()
         return Counted(file.id, counts[:-1], counts[-1])
 
     yield from _on_threads(count, files, threads)
@@ -37,13 +50,18 @@ def count_folders(files: Sequence[LabelFile], classes: Sequence[LabelClass], thr
     indices = {label.name: index for index, label in enumerate(classes)}
 
     def count(file: LabelFile) -> Counted:
-        with Image.open(file.path) as image:
+        with _opened(file) as image:
             pixels = image.width * image.height
         counts = [0] * len(classes)
         counts[indices[file.label]] = pixels
         return Counted(file.id, counts)
 
     yield from _on_threads(count, files, threads)
+
+
+def _opened(file: LabelFile) -> Image.Image:
+    """Open an image; what it holds is read when it is decoded."""
+    return Image.open(file.path)
 
 
 def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile], threads: int) -> Iterator[Counted]:
@@ -55,6 +73,8 @@ def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile
         except BROKEN as error:
             return Counted(file.id, None, why=why_broken(error))
 
+    # Pillow says it of what is not decoded here, in words of its own.
+    warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     waiting = iter(files)
     with ThreadPoolExecutor(threads) as pool:
         # In portions: a pool takes all that it is given at once, and there may be millions.
@@ -66,6 +86,8 @@ def why_broken(error: BaseException) -> str:
     """Return in words why a file is no image, or cannot be read."""
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
+    if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
+        return _TOO_LARGE
     text = str(error).splitlines() or [type(error).__name__]
     if "cannot identify image file" in text[0]:
         return "is no image"

@@ -113,11 +113,9 @@ class _Work:
                 self._insert(connection, rows)
                 rows = []
         self._insert(connection, rows)
-        connection.execute(schema.whole_view(self.layout, [label.name for label in self.classes]))
         bitmaps.build_classes(connection, len(self.classes))
 
     def _begin(self, connection: DuckDBPyConnection) -> None:
-        connection.execute("DROP VIEW files")
         connection.execute("DROP TABLE IF EXISTS label")
         connection.execute("DELETE FROM class")
         connection.execute(schema.label_table(len(self.classes)))

@@ -121,8 +121,9 @@ class Lookup:
     def _spans(self) -> dict[str, list[_Span]]:
         every: dict[str, list[_Span]] = {}
         query = f"SELECT field, part, place, least, most FROM {self._alias}.span ORDER BY part, place"
-        for field, *facts in self._connection.execute(query).fetchall():
-            every.setdefault(field, []).append(_Span(*facts))
+        for field, chunk, row_id, least, most in self._connection.execute(query).fetchall():
+            # These two stand in SQL again, and a catalog of somebody else may hold anything.
+            every.setdefault(field, []).append(_Span(int(chunk), int(row_id), least, most))
         return every
 
     def _bitmap(self, row_id: int) -> BitMap:

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from podwright.data.policies.transfer import digest_of
 from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.selecting.manifests import make_manifest
 from podwright.data.selecting.selections import Selection
@@ -49,8 +50,13 @@ class Copied:
         return asdict(self)
 
 
-def stage_to(selection: Selection, split: str | None, folder: Path, progress: Progress = unheard) -> Copied:
-    """Copy what is not there yet; several files at a time, each under a name of its own until it is whole."""
+def stage_to(
+    selection: Selection, split: str | None, folder: Path, verify: bool = False, progress: Progress = unheard
+) -> Copied:
+    """Copy what is not there yet; several files at a time, each under a name of its own until it is whole.
+
+    With `verify` what is there is read again: a file of other bytes is brought again, whatever its times say.
+    """
     began = time.monotonic()
     manifest = make_manifest(selection, split)
     rows = parse_manifest(manifest.data)
@@ -59,7 +65,7 @@ def stage_to(selection: Selection, split: str | None, folder: Path, progress: Pr
         (folder / NOTES).touch()
         filling = refuse(f"{folder} is being filled by another command", hint="wait for it to end", exit_code=1)
         with only(folder / NOTES, filling):
-            missing = _copy_missing(rows, _Copy(folder, manifest.site), progress)
+            missing = _copy_missing(rows, _Copy(folder, manifest.site, verify), progress)
             write_whole(folder / os.fsdecode(SAMPLES), "".join(sample_lines(rows)).encode())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -69,7 +75,8 @@ def stage_to(selection: Selection, split: str | None, folder: Path, progress: Pr
 
 
 def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Progress) -> int:
-    missing = [row for row in rows if not copy.has(row)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        missing = [row for row, has in zip(rows, pool.map(copy.has, rows), strict=True) if not has]
     copy.sweep(missing)
     total, lock = sum(row["size"] for row in missing), threading.Lock()
     brought_bytes = brought_files = 0
@@ -94,8 +101,8 @@ def _copy_missing(rows: Sequence[Row], copy: _Copy, progress: Progress) -> int:
 class _Copy:
     """The folder that files are copied to, with what is known of those that came."""
 
-    def __init__(self, folder: Path, site: Mapping[str, str]) -> None:
-        self._folder, self._site = os.fsencode(folder), site
+    def __init__(self, folder: Path, site: Mapping[str, str], verify: bool) -> None:
+        self._folder, self._site, self._verify = os.fsencode(folder), site, verify
         self._notes = folder / NOTES
         self._lock = threading.Lock()
         self._known: dict[str, list[Any]] = {}
@@ -111,7 +118,11 @@ class _Copy:
             facts = os.stat(self._target(row), follow_symlinks=False)  # noqa: PTH116 - paths are bytes
         except OSError:
             return False
-        return self._known.get(row["path"]) == [key_of(row), facts.st_size, facts.st_mtime_ns]
+        known = self._known.get(row["path"], [])
+        if known[:3] != [key_of(row), facts.st_size, facts.st_mtime_ns]:
+            return False
+        # A folder that an older version filled says no SHA-256 of what came without one.
+        return not self._verify or digest_of(self._target(row)) in (row["sha256"], *known[3:])
 
     def _target(self, row: Row) -> bytes:
         return self._folder + b"/" + path_bytes(row)
@@ -132,7 +143,7 @@ class _Copy:
         number, part = tempfile.mkstemp(prefix=_PART, dir=above)
         try:
             with os.fdopen(number, "w+b") as file:
-                self._fetch(row, file, count)
+                sha256 = self._fetch(row, file, count)
             os.chmod(part, 0o644)  # noqa: PTH101 - paths are bytes
             os.replace(part, target)  # noqa: PTH105 - paths are bytes
         except BaseException:
@@ -140,11 +151,11 @@ class _Copy:
                 os.unlink(part)  # noqa: PTH108 - paths are bytes
             raise
         facts = os.stat(target)  # noqa: PTH116 - paths are bytes
-        line = json.dumps([row["path"], key_of(row), facts.st_size, facts.st_mtime_ns])
+        line = json.dumps([row["path"], key_of(row), facts.st_size, facts.st_mtime_ns, sha256])
         with self._lock, self._notes.open("a") as notes:
             notes.write(f"{line}\n")
 
-    def _fetch(self, row: Row, file: Any, count: Callable[[int], None]) -> None:
+    def _fetch(self, row: Row, file: Any, count: Callable[[int], None]) -> str:
         source = SourceFile(row["source"], row["size"], row["etag"] or "")
         try:
             sha256 = fetch(source, self._site, os.environ, file, count)
@@ -152,6 +163,7 @@ class _Copy:
             raise _lost(row, str(failure), 2 if failure.final else 3) from None
         if row["sha256"] not in (None, sha256):
             raise _lost(row, "its SHA-256 is not that of the file that was chosen", 2)
+        return sha256
 
 
 def _lost(row: Row, why: str, exit_code: int) -> Refusal:

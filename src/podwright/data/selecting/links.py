@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from podwright.data.catalog.store import Store
-from podwright.data.selecting.manifests import changed, samples_of
+from podwright.data.selecting.manifests import samples_of
 from podwright.data.selecting.pool import SampleFile
 from podwright.data.selecting.selections import Selection
+from podwright.data.selecting.verifying import Verified, verify_files
 from podwright.data.tree.layouts import layouts
 from podwright.files.whole import make_private, write_whole
 
@@ -26,18 +27,19 @@ SAMPLES = "samples.jsonl"
 
 @dataclass(frozen=True)
 class Linked:
-    """A folder of links, and the folders that they lead into."""
+    """A folder of links, the folders that they lead into, and how what they lead to was compared."""
 
     folder: Path
     roots: tuple[str, ...]
+    verified: Verified
 
 
-def link(store: Store, selection: Selection, split: str | None) -> Linked:
+def link(store: Store, selection: Selection, split: str | None, verify: bool = False) -> Linked:
     """Return the folder of a selection, or of one of its splits; it is made where it is not there yet.
 
-    Files that are gone or not as large as they were are refused: a run that pins a digest must get what it stands for.
+    Files that are not what was chosen are refused: a run that pins a digest must get what it stands for.
     """
-    _check_files(selection, split)
+    verified = verify_files(selection, split, verify)
     key = hashlib.sha256(b"\0".join([selection.digest.encode(), selection.root, (split or "").encode()])).hexdigest()
     folder = store.home / "linked" / key[:16]
     if not folder.is_dir():
@@ -49,7 +51,7 @@ def link(store: Store, selection: Selection, split: str | None) -> Linked:
             _publish(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    return Linked(folder, (os.fsdecode(selection.root),))
+    return Linked(folder, (os.fsdecode(selection.root),), verified)
 
 
 def _publish(draft: Path, folder: Path) -> None:
@@ -59,21 +61,6 @@ def _publish(draft: Path, folder: Path) -> None:
         # Another client was faster; what it made is the same.
         if not folder.is_dir():
             raise
-
-
-def _check_files(selection: Selection, split: str | None) -> None:
-    wrong = []
-    for _, sample in samples_of(selection, split):
-        wrong += [file.path for file in sample.files if _size(selection.root + b"/" + file.path_bytes) != file.size]
-    if wrong:
-        raise changed(selection, wrong)
-
-
-def _size(path: bytes) -> int | None:
-    try:
-        return os.stat(path).st_size  # noqa: PTH116 - paths are bytes
-    except OSError:
-        return None
 
 
 def _make(folder: Path, selection: Selection, split: str | None) -> None:

@@ -19,7 +19,7 @@ from podwright.data.selecting.selections import Selection
 from podwright.data.tree.layouts import layouts
 from podwright.data.tree.paths import BelowRoot, as_json
 from podwright.pilot.data.manifest import pack_manifest
-from podwright.pilot.data.sources import KEYS, Facts, SourceFailed, look
+from podwright.pilot.data.sources import KEYS, Facts, SourceFailed, look, version_of
 from podwright.spec.problems import Refusal, refuse
 
 _AT_ONCE = 32
@@ -61,9 +61,10 @@ def make_manifest(
         facts = list(pool.map(lambda row: _look(row, site, environ), rows))
     found, wrong = [], []
     for row, seen in zip(rows, facts, strict=True):
+        mtime_ns = row.pop("mtime_ns")
         if row["size"] is None and seen is None:  # what lies beside the samples need not be there
             continue
-        if seen is None or row["size"] not in (None, seen.size):
+        if seen is None or row["size"] not in (None, seen.size) or not _is_of_time(row, mtime_ns, seen):
             wrong.append(row["path"])
         else:
             found.append({**row, "size": seen.size, "etag": seen.etag or None})
@@ -77,10 +78,11 @@ def _rows(selection: Selection, split: str | None) -> Iterator[dict[str, Any]]:
     for number, (name, sample) in enumerate(samples_of(selection, split)):
         for file in sample.files:
             of_sample = {"split": name, "sample": number, "role": file.role}
-            yield {**_row(selection.root, file), "size": file.size, "sha256": file.sha256, **of_sample}
+            facts = {"size": file.size, "sha256": file.sha256, "mtime_ns": file.mtime_ns}
+            yield {**_row(selection.root, file), **facts, **of_sample}
     layout = layouts().get(selection.layout)
     for path in layout.beside if layout else ():
-        yield {**_row(selection.root, BelowRoot(path, None)), "size": None, "sha256": None}
+        yield {**_row(selection.root, BelowRoot(path, None)), "size": None, "sha256": None, "mtime_ns": None}
 
 
 def _row(root: bytes, file: BelowRoot) -> dict[str, Any]:
@@ -102,6 +104,13 @@ def _look(row: Mapping[str, Any], site: Mapping[str, str], environ: Mapping[str,
             return None
         message = f"{row['source']}: {failure}"
         raise refuse(message, hint="start the run again when its data can be reached", exit_code=3) from None
+
+
+def _is_of_time(row: Mapping[str, Any], mtime_ns: int | None, seen: Facts) -> bool:
+    """Return whether a file has the time of when it was chosen; one with a SHA-256 is compared by that as it comes."""
+    if mtime_ns is None or row["sha256"] or not row["source"].startswith("file:"):
+        return True
+    return seen.etag == version_of(mtime_ns, row["size"])
 
 
 def samples_of(selection: Selection, split: str | None) -> Iterator[tuple[str, DataSample]]:

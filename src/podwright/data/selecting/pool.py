@@ -28,6 +28,8 @@ class SampleFile(BelowRoot):
     role: str
     size: int
     sha256: str | None
+    mtime_ns: int | None = None
+    """None in selections that were made before it was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def read_pool(dataset: SampleSource, condition: Condition, by: str | None) -> Po
     growing: dict[str, _Growing] = {}
     for member in dataset.members(condition, by):
         sample = growing.setdefault(member.key, _Growing(member.group))
-        file = SampleFile(member.path, member.raw, member.role, member.size, member.sha256)
+        file = SampleFile(member.path, member.raw, member.role, member.size, member.sha256, member.mtime_ns)
         sample.files.setdefault(member.role, file)
         if member.role == layout.label_role:
             sample.label = member.number

@@ -20,6 +20,7 @@ class SampleMember:
     path: str
     raw: bytes | None
     size: int
+    mtime_ns: int
     sha256: str | None
 
 

@@ -1,7 +1,7 @@
 """Selections: samples that are frozen under a name, with a digest, a seed and where they come from.
 
 selections/NAME/selection.json    name, digest, seed, lineage, splits
-selections/NAME/samples.parquet   a row for each file: split, sample, role, path, size, sha256
+selections/NAME/samples.parquet   a row for each file: split, sample, role, path, size, sha256, mtime_ns
 """
 
 from __future__ import annotations
@@ -112,10 +112,11 @@ def _parquet(selection: Selection) -> bytes:
     columns: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
     for number, (split, sample) in enumerate(selection.rows()):
         for file in sample.files:
-            row = (split, number, sample.key, sample.group, file.role, file.path, file.raw, file.size, file.sha256)
+            facts = (file.role, file.path, file.raw, file.size, file.sha256, file.mtime_ns)
+            row = (split, number, sample.key, sample.group, *facts)
             for name, value in zip(_COLUMNS, row, strict=True):
                 columns[name].append(value)
-    types = {"sample": pa.int64(), "size": pa.int64(), "path_bytes": pa.binary()}
+    types = {"sample": pa.int64(), "size": pa.int64(), "path_bytes": pa.binary(), "mtime_ns": pa.int64()}
     fields = [pa.field(name, types.get(name, pa.string())) for name in _COLUMNS]
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(columns, schema=pa.schema(fields)), sink)
@@ -123,7 +124,7 @@ def _parquet(selection: Selection) -> bytes:
     return data
 
 
-_COLUMNS = ("split", "sample", "key", "group", "role", "path", "path_bytes", "size", "sha256")
+_COLUMNS = ("split", "sample", "key", "group", "role", "path", "path_bytes", "size", "sha256", "mtime_ns")
 
 
 def load(store: Store, name: str) -> Selection:
@@ -171,9 +172,15 @@ def _samples(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[str, DataSample]]
     for row in rows:
         by_number.setdefault(row["sample"], []).append(row)
     for group in by_number.values():
-        files = [SampleFile(row["path"], row["path_bytes"], row["role"], row["size"], row["sha256"]) for row in group]
+        files = [_sample_file(row) for row in group]
         first = group[0]
         yield first["split"], DataSample(first["key"], first["group"], tuple(files))
+
+
+def _sample_file(row: dict[str, Any]) -> SampleFile:
+    # Selections of 0.2 and before have no times.
+    facts = (row["role"], row["size"], row["sha256"], row.get("mtime_ns"))
+    return SampleFile(row["path"], row["path_bytes"], *facts)
 
 
 def check_split(selection: Selection, split: str | None) -> str | None:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from itertools import groupby
 from typing import Any
@@ -55,10 +55,23 @@ def check_address(text: str) -> str:
 
 
 def walk_address(address: str) -> Iterator[Batch]:
-    """Yield all that lies behind an address in batches, as a walk does."""
-    listed = sorted(_LISTERS[urlsplit(address).scheme](address), key=lambda file: _folder_and_name(file.path))
+    """Yield all that lies behind an address in batches, as a walk does; names that are no path are unread."""
+    listed: list[RemoteFile] = []
+    unread: list[tuple[bytes, str]] = []
+    for file in _LISTERS[urlsplit(address).scheme](address):
+        if is_path(file.path):
+            listed.append(file)
+        else:
+            unread.append((os.fsencode(file.path), "is no path below the address"))
+    listed.sort(key=lambda file: _folder_and_name(file.path))
     for start in range(0, max(len(listed), 1), _ENTRIES):
-        yield _batch(listed[start : start + _ENTRIES], is_first=start == 0)
+        batch = _batch(listed[start : start + _ENTRIES], is_first=start == 0)
+        yield batch if start else replace(batch, unread=unread)
+
+
+def is_path(text: str) -> bool:
+    """Say whether a server's name for a file is a path that stays below its address."""
+    return "\0" not in text and not {"", ".", ".."} & set(text.split("/"))
 
 
 def _folder_and_name(path: str) -> tuple[str, str]:

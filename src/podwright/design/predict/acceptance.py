@@ -8,6 +8,7 @@ from typing import Any
 
 from podwright.design.csv_text import write_csv
 from podwright.design.predict.collectives import (
+    CHECKED_NODES,
     HELD_OUT_ERRORS,
     RING_IN_SAMPLE_ERROR,
     TREE_IN_SAMPLE_ERROR,
@@ -36,10 +37,13 @@ class AcceptanceRow:
 
     expected: Estimate
     others: tuple[Estimate, ...]
+    is_checked: bool = True
 
     @property
     def alarm_gb_s(self) -> float | None:
         """Return the bus bandwidth under which something is broken; None where the model cannot tell."""
+        if not self.is_checked:
+            return None
         shares = [share for size_bytes, share in ALARM_SHARES if self.expected.size_bytes >= size_bytes]
         if not shares:
             return None
@@ -59,13 +63,18 @@ class AcceptanceSheet:
         table = []
         for size in sizes:
             estimates = tuple(estimate(collective, name, size) for name in names)
-            table.append(AcceptanceRow(chosen(collective, size), estimates))
+            table.append(AcceptanceRow(chosen(collective, size), estimates, self.is_checked))
         return table
 
     @property
     def verdict(self) -> AcceptanceRow:
         """Return the row that stands for all."""
         return self.rows(sizes=[VERDICT_SIZE])[0]
+
+    @property
+    def is_checked(self) -> bool:
+        """Return whether published curves of so many nodes have checked the model."""
+        return len(self.placement.hosts) <= CHECKED_NODES
 
     @property
     def scattered_share(self) -> float:
@@ -80,7 +89,11 @@ class AcceptanceSheet:
     @property
     def origin(self) -> str:
         """Return what the sheet rests on, in lines."""
-        return "\n".join(VALIDATED)
+        lines = list(VALIDATED)
+        if not self.is_checked:
+            lines[-1] += ";"
+            lines.append(f"above {CHECKED_NODES} nodes nothing has checked it: no alarm")
+        return "\n".join(lines)
 
     @property
     def settings(self) -> str:

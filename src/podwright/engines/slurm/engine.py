@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.ssh import Reach, reach_to
@@ -22,13 +22,13 @@ from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.controller import Controller, last_word
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
-from podwright.engines.slurm.resources import cluster_folder
+from podwright.engines.slurm.resources import cluster_folder, switches_wait_s
 from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
 from podwright.engines.slurm.shared_folder import prove_shared
 from podwright.engines.slurm.shell import host_at_work, shell_step
 from podwright.engines.slurm.site import run_path, site_of
 from podwright.engines.slurm.states import NOT_STARTED
-from podwright.engines.slurm.stranded import is_overdue, put_back, release, stranded_start
+from podwright.engines.slurm.stranded import LOOK_S, Unheard, is_overdue, release
 from podwright.engines.slurm.upload import clear_part, pack, remove_run
 from podwright.engines.slurm.usage import SlurmUsage
 from podwright.engines.staged import cache_of, check_data
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 REJOIN_S = 60.0
 """Beyond the silence, how long a node that had joined may be away: Slurm itself may need minutes to miss it."""
 MIRROR_S = 0.5
-LOOK_S = 10.0
-"""Between two looks for runs that nobody puts back into the queue."""
 LOOK = """\
 umask 077
 mkdir -p "$1/runs" && cd "$1" || exit 1
@@ -96,7 +94,8 @@ class SlurmEngine(Engine):
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
         self._gaps: dict[str, list[str]] = {}
-        self._looked_at = self._tended_at = -LOOK_S
+        self._tended_at = -LOOK_S
+        self._unheard = Unheard(self._reach, clock)
         self._controller = Controller(self._reach, self._queue, clock)
 
     # pure
@@ -128,7 +127,9 @@ class SlurmEngine(Engine):
         }
         if request.is_parent:
             of_engine["parent"] = f"../../{request.run_id}"
-        site = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
+        site: dict[str, Any] = {"folder": facts.folder, "step": list(script.step), "wrap": list(script.wrap)}
+        if wait_s := switches_wait_s(request.workload, self._pod, slurm):
+            site["switches_s"] = wait_s
         return SlurmJob(
             run_id=request.run_id,
             parts=parts_of(request.with_shared_code(), **of_engine),
@@ -231,24 +232,20 @@ class SlurmEngine(Engine):
         deaf = [folder for folder in folders if statuses[folder.id].state == "there" and is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
-        self._put_back([folder for folder in folders if statuses[folder.id].state == "there"])
+        statuses |= self._unheard_of(folders, statuses)
         unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if unknown:
             statuses |= self._controller.lost(unknown)
         return statuses
 
-    def _put_back(self, folders: Sequence[RunFolder]) -> None:
-        """Put jobs back into the queue whose pilots have left, and whose script is gone."""
-        if self._clock() - self._looked_at < LOOK_S:
-            return
-        self._looked_at = self._clock()
-        jobs = {}
-        for folder in folders:
-            last = stranded_start(folder)
-            if last is not None:
-                jobs[f"{run_path(folder)}/start.{last + 1}"] = str(self._queue.handle(folder))
-        with suppress(Refusal):  # the next look does it
-            put_back(self._reach, jobs)
+    def _unheard_of(self, folders: Sequence[RunFolder], statuses: Mapping[str, Status]) -> dict[str, Status]:
+        """Return what is known of runs that are at work by what Slurm says, and whose pilots do not say so."""
+        at_work = [
+            folder for folder in folders if (statuses[folder.id].state, statuses[folder.id].reason) == ("there", "")
+        ]
+        jobs = {folder: job for folder in at_work if (job := self._queue.handle(folder))}
+        sentences = self._unheard.look(jobs)
+        return {run_id: replace(statuses[run_id], unheard=words) for run_id, words in sentences.items()}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Let jobs go on that Slurm holds because a node could not start them."""

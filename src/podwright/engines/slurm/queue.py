@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 
 from podwright.clients.ssh import Reach
 from podwright.engines.base import Status
-from podwright.engines.slurm.states import seen
+from podwright.engines.slurm.site import site_of
+from podwright.engines.slurm.states import REASONS, seen
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
 from podwright.spec.problems import Refusal
+from podwright.theme.words import format_duration
 
 FLOOR_S = 2.0
 """Between two questions to the controller, whatever number of runs is followed."""
@@ -20,7 +22,9 @@ ABSENT_S = 5.0
 give an empty list."""
 SILENT_S = 60.0
 """How long a cluster that has answered may be away before that is said."""
-FORMAT = "%i|%F|%T|%r|%j"
+FORMAT = "%i|%F|%T|%r|%k|%j"
+COMMENT = "podwright: "
+"""Begins what the batch script left with Slurm, since it found no room for it."""
 STOP = """\
 scancel --quiet --state=PENDING -- "$@"
 scancel --quiet --signal=TERM --state=RUNNING -- "$@"
@@ -47,6 +51,7 @@ class QueueRow:
     array: str
     state: str
     reason: str
+    comment: str
     run: str
 
 
@@ -95,7 +100,7 @@ class SlurmQueue:
         return statuses
 
     def _listed(self, folder: RunFolder, row: QueueRow) -> Status:
-        status = explained(folder, row.state, row.reason)
+        status = commented(explained(folder, row.state, row.reason), row.comment)
         # A run that waited when the controller was last heard of may be at work by now.
         if self._away and (status.state == "waiting" or self._silent().silent):
             status = self._silent()
@@ -166,19 +171,19 @@ class SlurmQueue:
         return known
 
     def _from_accounting(self, jobs: dict[RunFolder, str]) -> dict[str, Status]:
-        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason"]
+        command = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,Reason,Comment"]
         answer = self._reach.call([*command, f"--jobs={','.join(jobs.values())}"])
         rows = {}
         for line in answer.text.splitlines():
-            if line.count("|") == 2:
-                name, state, reason = line.split("|")
-                rows[name] = (state, reason)
+            if line.count("|") == 3:
+                name, *words = line.split("|")
+                rows[name] = words
         statuses = {}
         for folder, job in jobs.items():
-            state, reason = rows.get(job, ("", ""))
+            state, reason, comment = rows.get(job, ("", "", ""))
             status = FORGOTTEN
             if state:
-                status = explained(folder, state.split(" ")[0], reason)
+                status = commented(explained(folder, state.split(" ")[0], reason), comment)
             if status.state == "gone":
                 self._final[folder.id] = status
             statuses[folder.id] = status
@@ -209,22 +214,36 @@ class SlurmQueue:
 def explained(folder: RunFolder, state: str, reason: str) -> Status:
     """Return what Slurm's words mean for this run.
 
-    A run whose predecessor failed is removed by Slurm, and that is no cancelling.
+    A run whose predecessor failed is removed by Slurm, and that is no cancelling. One that had better be under one
+    switch may wait for that while nodes elsewhere are idle.
     """
     after = folder.asked.after
     if after and state == "CANCELLED" and reason.startswith("Dependency"):
         return Status("gone", f"{after}, which it comes after, did not succeed", "failed")
-    return seen(state, reason)
+    status = seen(state, reason)
+    if status.reason == REASONS["Resources"] and folder.asked.nodes > 1:
+        wait_s = site_of(folder).get("switches_s")
+        if wait_s:
+            words = f"{status.reason}, for {format_duration(wait_s)} at most for some under one switch"
+            return replace(status, reason=words)
+    return status
+
+
+def commented(status: Status, comment: str) -> Status:
+    """Return the status of a job that is gone, with what its script left with Slurm."""
+    if status.state != "gone" or not comment.startswith(COMMENT):
+        return status
+    return replace(status, reason="; ".join(filter(None, [status.reason, comment.removeprefix(COMMENT)])))
 
 
 def parse_queue(text: str) -> list[QueueRow]:
     """Read squeue's lines; a task of an array belongs to the point of that number."""
     rows = []
     for line in text.splitlines():
-        parts = line.split("|", 4)
-        if len(parts) == 5:
-            job, array, state, reason, name = parts
+        parts = line.split("|", 5)
+        if len(parts) == 6:
+            job, array, state, reason, comment, name = parts
             task = job.partition("_")[2]
             run = f"{name}-{task}" if whole_number(task) is not None else name
-            rows.append(QueueRow(job, array, state, reason, run))
+            rows.append(QueueRow(job, array, state, reason, comment, run))
     return rows

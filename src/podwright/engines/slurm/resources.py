@@ -29,6 +29,8 @@ NOTICE_S = 30
 """Between Slurm's signal and the pilots hearing of it, and for writing the last events."""
 EARLY_S = 60
 """Slurm looks at the clock once a minute, so that its signal may come that much sooner."""
+SWITCHES_S = 60.0
+"""A job that could start elsewhere waits no longer than this for nodes under one switch."""
 MANGLED = re.compile(r"[\s%\\'\"#]")
 """What sbatch replaces, drops or takes for an end where it stands in a path or a name."""
 
@@ -66,7 +68,8 @@ def step_options(request: Request, facts: SlurmFacts) -> list[str]:
     if cpus:
         options.append(f"--cpus-per-task={cpus}")
     options += unbound(facts)
-    return [*options, "--mpi=none", "--kill-on-bad-exit=1", "--wait=0", "--label"]
+    # What a rank starts with srun of its own shares all there is with the pilots.
+    return [*options, "--overlap", "--mpi=none", "--kill-on-bad-exit=1", "--wait=0", "--label"]
 
 
 def unbound(facts: SlurmFacts) -> list[str]:
@@ -156,13 +159,18 @@ def queue_options(workload: Workload) -> Options:
 
 
 def _place(workload: Workload, pod: Pod, facts: SlurmFacts) -> Options:
-    """Return what keeps a job that fits into one scalable unit under its leaf switches."""
-    if facts.topology != "tree":
+    """Return what keeps a job that fits into one scalable unit under its leaf switches, if that costs no long wait."""
+    if not switches_wait_s(workload, pod, facts):
         return []
+    return [("--switches", f"1@{time_text(SWITCHES_S)}")]
+
+
+def switches_wait_s(workload: Workload, pod: Pod, facts: SlurmFacts) -> float:
+    """Return how long a job waits at most for nodes under one leaf switch; 0 where it takes any."""
     unit = unit_size(pod)
-    if unit is None or not 1 < workload.nodes <= unit:
-        return []
-    return [("--switches", "1")]
+    if facts.topology != "tree" or unit is None or not 1 < workload.nodes <= unit:
+        return 0.0
+    return SWITCHES_S
 
 
 def _order(request: Request, after: str | None) -> Options:
@@ -352,7 +360,9 @@ def _slice_problems(workload: Workload) -> Iterator[Problem]:
         message = f"is too short a slice: its last {least} s go to the checkpoint"
         # Slurm counts whole minutes.
         shortest = exact_duration(2 * least // 60 * 60 + 60)
-        hint = f"it must be longer than {exact_duration(2 * least)}, as `time: {shortest}` is; or shorten `grace`"
+        hint = f"it must be longer than {exact_duration(2 * least)}, as `time: {shortest}` is"
+        if slice_s > 2 * (NOTICE_S + EARLY_S):
+            hint += "; or shorten `grace`"
         yield "slurm.time", message, hint
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EXIT_NO_FOLDER = 66
 MAX_LOST, MAX_UNBORN = 10, 2
 """How often a run is started again after a pilot was lost, or never began. Lost nodes are Slurm's to count."""
+FULL = "the run's folder is full"
 
 SCRIPT = """\
 #!/bin/sh
@@ -87,6 +88,8 @@ until [ -r "$1" ]; do
     sleep 2
 done
 shift
+# Options of this step are no options of those that a rank starts.
+unset SLURM_LABELIO SLURM_MPI_TYPE SLURM_CPU_BIND SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_LIST SLURM_CPU_BIND_VERBOSE
 {find_node}exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit {no_folder}
@@ -142,6 +145,18 @@ while :; do  # a signal ends a wait, not the step
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
 {step_ended}touch "$run/over.$restart"
+
+# Slurm keeps what the run's folder has no room for.
+room() {{
+    probe=$(mktemp "$run/.room.XXXXXX") || return 1
+    echo over | dd of="$probe"
+    set -- "$?"
+    rm -f "$probe"
+    return "$1"
+}}
+why=$({{ export LC_ALL=C; room; }} 2>&1) || case $why in
+    *' space left'* | *quota*) scontrol update JobId="$self" Comment="podwright: {full}" ;;
+esac
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
 again() {{
@@ -306,6 +321,7 @@ def render_script(job: ScriptJob) -> str:
         given_back=protocol.EXIT_GIVEN_BACK,
         stopped=protocol.EXIT_STOPPED,
         fenced=protocol.EXIT_FENCED,
+        full=FULL,
         most_lost=MAX_LOST,
         most_unborn=MAX_UNBORN,
     )

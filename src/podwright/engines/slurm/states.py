@@ -150,7 +150,8 @@ def seen(state: str, reason: str = "") -> Status:
     sentence = meaning.words
     if meaning.seen == "waiting" and _plain(reason) not in ("", "None"):
         sentence = waiting_words(reason)
-    return Status(meaning.seen, sentence, meaning.outcome)
+    # The batch script leaves with 0 only where all pilots did.
+    return Status(meaning.seen, sentence, meaning.outcome, told=meaning.outcome == "succeeded")
 
 
 def _chosen(state: str) -> str:

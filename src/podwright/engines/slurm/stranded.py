@@ -1,29 +1,39 @@
 """Runs that Slurm leaves where they are, until a client that looks helps them on.
 
 One that gave its nodes back is put into the queue by its batch script, on the node that leads. Where that node was gone
-and is back before Slurm missed it, the other pilots leave and Slurm believes that the job runs. And a job that a node
-could not start is held: most often a controller that was killed starts it again where its older copy is not gone yet.
+and is back before Slurm missed it, nobody is left or the others leave, and Slurm believes that the job runs. And a job
+that a node could not start is held: most often a controller that was killed starts it again where its older copy is not
+gone yet.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 from podwright.clients.ssh import Reach
-from podwright.pilot.protocol import KEY_KIND, KEY_TIME, is_number, parse_line, record_folders
+from podwright.engines.slurm.shell import host_of
+from podwright.engines.slurm.site import run_path
+from podwright.pilot.protocol import record_folders
 from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked
 from podwright.runs.typed import grace_s_of
+from podwright.spec.problems import Refusal
+from podwright.theme.words import format_duration
 
-CHANCE_S = 20.0
-"""How long Slurm's controller, which finds a lost batch script by itself, is left to it."""
+LOOK_S = 10.0
+"""Between two looks for runs that nobody puts back into the queue."""
+QUIET_S = 20.0
+"""Without a word before it is said: pilots write every second."""
+STALE_S = 60.0
+"""A leader that nothing was heard of for so long is taken for dead, as by the pilots themselves."""
+AGAIN_S = 5.0
+"""Before a run that nothing is heard of is looked at once more, and put back."""
 DEAF_S = 60.0
 """Beyond its grace, how long a cancelled run may take to end by itself."""
-TAIL_BYTES = 16 << 10
 RELEASE = """\
 while [ "$#" -gt 1 ]; do
     for turn in 1 2 3; do
@@ -36,34 +46,99 @@ done
 exit 0
 """
 """Slurm drains the node that could not start a job, so that it goes to another: three times, whoever looks."""
-REQUEUE = """\
-while [ "$#" -gt 1 ]; do
-    [ -e "$2" ] || scontrol requeue "$1"
+LOOK = """\
+root=$1 stale=$2 pause=$3
+shift 3
+
+# The time of the file system: the clocks of nodes differ. A folder that cannot be written says nothing of its runs.
+moment() {
+    probe=$(mktemp "$root/.look.XXXXXX") && stat -c %Y "$probe" && rm -f "$probe"
+}
+heard() {
+    start=-1
+    for path in "$1"/start.*; do
+        [ "${path##*.}" -gt "$start" ] 2>/dev/null && start=${path##*.}
+    done
+    [ -d "$1/record/n0.r$start" ] && [ ! -s "$1/lease/ended" ] || return 1
+    last=$(stat -c %Y "$1"/lease/[0-9]*.[0-9]* "$1/record/n0.r$start"/* 2>/dev/null | sort -n | tail -n 1)
+    [ -n "$last" ]
+}
+put_back() {
+    heard "$2" && [ "$start.$last" = "$3" ] && [ "$(squeue --noheader --jobs="$1" --format=%T)" = RUNNING ] || return 0
+    mkdir "$2/put_back.$start" 2>/dev/null || return 0
+    scontrol requeue "$1" || rmdir "$2/put_back.$start"
+}
+
+now=$(moment) || exit 0
+left=0
+while [ "$#" -gt "$left" ]; do
+    job=$1 run=$2
     shift 2
+    heard "$run" || continue
+    age=$((now - last))
+    echo "$age $run"
+    [ "$age" -lt "$stale" ] || { set -- "$@" "$job" "$run" "$start.$last"; left=$((left + 3)); }
+done
+# A folder that was away a moment ago looks like pilots that are gone: they are given time to show that they live.
+[ "$#" -eq 0 ] || sleep "$pause"
+while [ "$#" -gt 0 ]; do
+    put_back "$1" "$2" "$3" >&2
+    shift 3
 done
 exit 0
 """
-"""Not where Slurm has done so meanwhile, and the run has begun again: its record tells that later than this folder."""
+"""Prints for how many seconds each run was not heard of, and puts those back whose pilots are gone.
+
+The leader touches its lease with every beat and its record every second. Whoever is first makes the folder that says
+that this start was put back.
+"""
 
 
-def stranded_start(folder: RunFolder) -> int | None:
-    """Return the number of the last start if its pilots left, and its leader was not heard of since; else None."""
-    starts = list(record_folders(str(folder.record_path)))
-    last = max((restart for _, restart, _ in starts), default=None)
-    paths = {node: Path(path, "events.jsonl") for node, restart, path in starts if restart == last}
-    leader = paths.pop(0, None)
-    given_back = [time_s for time_s, kind in map(_last_event, paths.values()) if kind == "given_back"]
-    if leader is None or not given_back or time.time() - max(given_back) < CHANCE_S:
-        return None
-    heard, kind = _last_event(leader)
-    if kind in ("given_back", "end", "fenced") or heard >= max(given_back):
-        return None
-    return last
+class Unheard:
+    """The runs of one cluster that Slurm believes to be at work, and that nothing is heard of."""
+
+    def __init__(self, reach: Reach, clock: Callable[[], float]) -> None:
+        self._reach, self._clock = reach, clock
+        self._looked_at = -LOOK_S
+        self._heard_at: dict[str, float] = {}
+
+    def look(self, jobs: Mapping[RunFolder, str]) -> dict[str, str]:
+        """Return what is known of those that were not heard of, by run; those whose pilots are gone are put back."""
+        quiet = {folder: job for folder, job in jobs.items() if _is_quiet(folder)}
+        if quiet and self._clock() - self._looked_at >= LOOK_S:
+            self._looked_at = self._clock()
+            with suppress(Refusal):  # the next look does it
+                self._ask(quiet)
+        now, sentences = self._clock(), {}
+        for folder in quiet:
+            silence_s = now - self._heard_at.get(folder.id, now)
+            if silence_s >= QUIET_S:
+                who = host_of(folder, 0) or "its nodes"
+                sentences[folder.id] = f"no word from {who} for {format_duration(float(round(silence_s)))}"
+        return sentences
+
+    def _ask(self, jobs: Mapping[RunFolder, str]) -> None:
+        paths = {run_path(folder): folder for folder in jobs}
+        root = next(iter(paths)).rpartition("/")[0]
+        rows = chain.from_iterable((jobs[folder], path) for path, folder in paths.items())
+        limits = (f"{STALE_S:.0f}", f"{AGAIN_S:.0f}")
+        answer = self._reach.call(["sh", "-c", LOOK, "podwright", root, *limits, *rows])
+        asked_at = self._clock()
+        self._heard_at = {}
+        for line in answer.text.splitlines():
+            age, _, path = line.partition(" ")
+            if path in paths:
+                self._heard_at[paths[path].id] = asked_at - int(age)
 
 
-def put_back(reach: Reach, jobs: Mapping[str, str]) -> None:
-    """Put jobs into the queue again, each by the folder that its run's next start makes on the cluster."""
-    _run_each(reach, REQUEUE, jobs)
+def _is_quiet(folder: RunFolder) -> bool:
+    """Return whether nothing new of the leader came here lately; what is not here yet may lie on the cluster."""
+    leaders = [path for node, _, path in record_folders(str(folder.record_path)) if node == 0]
+    times = [0.0]
+    for name in ("metrics.jsonl", "events.jsonl"):
+        with suppress(OSError):
+            times += [Path(path, name).stat().st_mtime for path in leaders[-1:]]
+    return time.time() - max(times) >= QUIET_S
 
 
 def is_overdue(folder: RunFolder) -> bool:
@@ -81,18 +156,3 @@ def _run_each(reach: Reach, script: str, jobs: Mapping[str, str]) -> None:
     rows = [(job, folder) for folder, job in jobs.items()]
     if rows:
         reach.call(["sh", "-c", script, "podwright", *chain.from_iterable(rows)])
-
-
-def _last_event(path: Path) -> tuple[float, str]:
-    """Return when a pilot said its last that tells how it went, and what; of one that said nothing, long ago."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            lines = file.read().splitlines()
-    except OSError:
-        return 0.0, ""
-    for line in reversed(lines):
-        row = parse_line(line)
-        if row and is_number(row.get(KEY_TIME)):
-            return float(row[KEY_TIME]), str(row.get(KEY_KIND))
-    return 0.0, ""

@@ -60,7 +60,8 @@ def _write_access(folder: Path, wanted: KubernetesLabShape, ports: LabPorts) -> 
     write(folder / "kubeconfig", pki.kubeconfig(keys, "user", outer, wanted.name), 0o600)
     write(folder / "admin.kubeconfig", pki.kubeconfig(keys, "admin", outer, f"{wanted.name}-admin"), 0o600)
     if "SUDO_UID" in os.environ:
-        os.chown(folder / "kubeconfig", int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1)))
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ.get("SUDO_GID", -1))
+        os.chown(folder / "kubeconfig", uid, gid, follow_symlinks=False)
     hook = keys / "webhook"
     hook.mkdir(exist_ok=True, mode=0o700)
     for kind in ("crt", "key"):

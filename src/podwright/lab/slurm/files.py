@@ -72,7 +72,7 @@ def _write_user(folder: Path, user: LabUser) -> None:
         write(folder / "etc" / name, text, _MODES.get(name, 0o644))
     for own in (home, folder / "shared" / user.name):
         own.mkdir(exist_ok=True, mode=0o700)
-        os.chown(own, user.uid, user.gid)
+        os.chown(own, user.uid, user.gid, follow_symlinks=False)
     write(home / ".profile", f"export PATH={shlex.quote(user_path())} SLURM_CONF={ENVIRONMENT['SLURM_CONF']}\n")
 
 

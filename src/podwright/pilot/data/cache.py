@@ -1,6 +1,7 @@
 """A node's cache of data, of one user alone: contents under their keys, and a folder of links for each run that lives.
 
 objects/AB/KEY      read-only; the time of its last change is always the same, that of its last use is its access time
+seals/XX/INODE      what the cache knows of it: who else touched it is found before the next run has it (seals.py)
 origins/ID.gz       where contents come from: nothing is evicted whose source does not have it any more
 runs/RUN/INPUT/...  hard links: what a run has, no eviction can take away
 runs/RUN/.pins/NAME the pilots that use the folder
@@ -26,10 +27,9 @@ from urllib.parse import urlsplit
 from ..system.plain_files import write_whole
 from ..system.processes import stat_fields
 from .manifest import Content
+from .seals import SEALED_NS, Seals
 from .sources import SourceFailed, look
 
-SEALED_NS = 1_000_000_000
-"""The time of the last change of every content: one that was written since has another."""
 PIN_S = 60.0
 STALE_S = 86400.0
 """After which a pilot of another machine that has not touched its pin is gone; those of this machine are looked for."""
@@ -41,11 +41,24 @@ class NoRoom(Exception):
     """In words."""
 
 
-class Cache:
-    """The cache at `root`; `limit_bytes` is the most it may hold, None all that its disk has room for."""
+class Arriving:
+    """A content on its way: the file to write it to, and its SHA-256 once that is known."""
 
-    def __init__(self, root: str, limit_bytes: Optional[int], reserve_bytes: int = RESERVE_BYTES) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.sha256 = file, ""
+
+
+class Cache:
+    """The cache at `root`; `limit_bytes` is the most it may hold, None all that its disk has room for.
+
+    With `verify` a content is read again before a run has it, even where nobody seems to have touched it.
+    """
+
+    def __init__(
+        self, root: str, limit_bytes: Optional[int], reserve_bytes: int = RESERVE_BYTES, verify: bool = False
+    ) -> None:
         self.root, self._limit, self._reserve = root, limit_bytes, reserve_bytes
+        self.seals = Seals(root, verify)
         self._coming: Set[str] = set()
         self._over = False
 
@@ -56,7 +69,7 @@ class Cache:
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.getuid() or facts.st_mode & 0o022:
             raise NoRoom(f"the cache {self.root} is not this user's alone")
         os.chmod(self.root, 0o700)
-        for name in ("objects", "origins", "runs", "part"):
+        for name in ("objects", "seals", "origins", "runs", "part"):
             os.makedirs(os.path.join(self.root, name), mode=0o700, exist_ok=True)
 
     def object(self, key: str) -> str:
@@ -87,29 +100,23 @@ class Cache:
         with suppress(OSError):
             # Fails where another pilot has a pin, and from here on nobody can pin what is being removed.
             os.rmdir(os.path.join(folder, ".pins"))
+            for above, _, names in os.walk(folder):
+                for name in names:
+                    self.seals.unlink(os.path.join(above, name))
             shutil.rmtree(folder, ignore_errors=True)
 
-    def has(self, item: Content) -> bool:
-        """Return whether a content is here whole, as it was when it was checked."""
-        try:
-            facts = os.lstat(self.object(item.key))
-        except OSError:
-            return False
-        is_complete = stat.S_ISREG(facts.st_mode) and facts.st_size == item.file.size
-        return is_complete and facts.st_mtime_ns == SEALED_NS
-
     def take(self, run: str, item: Content) -> bool:
-        """Link a content that is here into the run's folder; return whether it was."""
-        if not self.has(item):
-            return False
+        """Link a content that is here, as it was when it was checked, into the run's folder; return whether it was."""
         path = self.object(item.key)
         try:
-            for link in item.paths:
-                self._link(path, run, link)
-            os.utime(path, ns=(time.time_ns(), SEALED_NS))
-        except FileNotFoundError:  # evicted this very moment
+            with self.seals.touching(path, item.key, item.file.size, item.sha256) as is_intact:
+                if is_intact:
+                    for link in item.paths:
+                        self._link(path, run, link)
+                    os.utime(path, ns=(time.time_ns(), SEALED_NS))
+        except FileNotFoundError:  # it is not here, or evicted this very moment
             return False
-        return self.has(item)
+        return is_intact
 
     def _link(self, path: str, run: str, link: Tuple[str, bytes]) -> None:
         target = os.path.join(os.fsencode(self.run_folder(run)), link[0].encode(), link[1])
@@ -119,18 +126,19 @@ class Cache:
             return
         # Of an earlier try: it may be of a content that is another one by now.
         if not os.path.samefile(path, target):
-            os.unlink(target)
+            os.unlink(target)  # what its inode was is found when it is read again
             os.link(os.fsencode(path), target)
 
     @contextmanager
-    def incoming(self, run: str, item: Content) -> Iterator[IO[bytes]]:
+    def incoming(self, run: str, item: Content) -> Iterator[Arriving]:
         """Give a file to write a content to; it is the run's and the cache's when all went well, else gone."""
         number, path = tempfile.mkstemp(prefix=f"{item.key[:16]}.", dir=os.path.join(self.root, "part"))
         self._coming.add(path)
         try:
             with os.fdopen(number, "w+b") as file:
                 self._check_open()
-                yield file
+                arriving = Arriving(file)
+                yield arriving
                 file.flush()
                 os.fsync(file.fileno())
             self._check_open()
@@ -141,7 +149,8 @@ class Cache:
                 self._link(path, run, link)
             final = self.object(item.key)
             os.makedirs(os.path.dirname(final), mode=0o700, exist_ok=True)
-            os.rename(path, final)
+            with self.seals.sealing(path, final, item.key, arriving.sha256):
+                os.rename(path, final)
         finally:
             with suppress(OSError):
                 os.unlink(path)
@@ -157,11 +166,6 @@ class Cache:
     def _check_open(self) -> None:
         if self._over:
             raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
-
-    def forget(self, item: Content) -> None:
-        """Remove a content that is not what it should be."""
-        with suppress(OSError):
-            os.unlink(self.object(item.key))
 
     # how much there is
 
@@ -185,7 +189,7 @@ class Cache:
         free = [(path, facts) for path, facts in objects if facts.st_nlink == 1 and os.path.basename(path) not in keep]
         for path, facts in self._with_a_source(free, environ):
             with suppress(OSError):
-                os.unlink(path)
+                self.seals.unlink(path)
                 evicted += _disk_bytes(facts)
             if room + evicted >= need_bytes:
                 return evicted

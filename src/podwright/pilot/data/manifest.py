@@ -114,6 +114,11 @@ def sample_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield json.dumps(samples[number]) + "\n"
 
 
+def must_verify(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether what a cache has already is read again, as an order says it."""
+    return any(entry.get("verify") for entry in entries)
+
+
 def read_inputs(job: str, entries: Iterable[Mapping[str, Any]]) -> List[StagedInput]:
     """Return the inputs that an order names; their manifests lie beside it."""
     inputs = []

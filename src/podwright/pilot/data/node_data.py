@@ -37,13 +37,13 @@ class NodeData:
         if not self._order.data:
             return
         from .cache import Cache
-        from .manifest import read_inputs
+        from .manifest import must_verify, read_inputs
         from .staging import Stager, StagingIdentity
 
         order, node = self._order, self._identity.node
         self._say = journal.say
         staging_identity = StagingIdentity(order.run, node, order.nodes, record_name(node, self._identity.restart))
-        cache = Cache(self._paths.cache, (order.cache or {}).get("bytes"))
+        cache = Cache(self._paths.cache, (order.cache or {}).get("bytes"), verify=must_verify(order.data))
         self._stager = Stager(
             staging_identity, lambda: read_inputs(self._paths.job, order.data), cache, token, environ, self._done_soon
         )

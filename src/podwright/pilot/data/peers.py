@@ -154,8 +154,8 @@ class Peer:
             raise Broken("it was damaged on the way")
         return bits
 
-    def fetch(self, number: int, size: int, sha256: str, file: IO[bytes], count: Callable[[int], None]) -> None:
-        """Write a content to a file; raise Broken where the other node does not give it, or not as it is."""
+    def fetch(self, number: int, size: int, sha256: str, file: IO[bytes], count: Callable[[int], None]) -> str:
+        """Write a content to a file and return its SHA-256; raise Broken where the other node gives it not as it is."""
         answer = self._ask(number)
         if answer.get("size") != size:
             raise Broken("it does not have it any more")
@@ -167,6 +167,7 @@ class Peer:
         if digest.hexdigest() != (sha256 or self._reply().get("sha256")):
             raise Broken("it was damaged on the way")
         end_file(file)
+        return digest.hexdigest()
 
     def _pieces(self, size: int) -> Iterator[bytes]:
         while size:

@@ -12,7 +12,7 @@ from typing import List, Optional
 from ..protocol import EXIT_FAILED, EXIT_STOPPED, read_order
 from ..system.paths import cache_folder
 from .cache import Cache
-from .manifest import read_inputs
+from .manifest import must_verify, read_inputs
 from .staging import Counts, Stager, StagingIdentity
 
 STOPPED = "stopped"
@@ -24,7 +24,7 @@ def main(argv: List[str]) -> int:
     outcome: "queue.SimpleQueue[Optional[str]]" = queue.SimpleQueue()
     # Not under the name of the run: its own pilots may begin while this one ends.
     identity = StagingIdentity(f"{order.run}.prefetch", 0, 1, "prefetch")
-    cache = Cache(cache_folder(order, job), (order.cache or {}).get("bytes"))
+    cache = Cache(cache_folder(order, job), (order.cache or {}).get("bytes"), verify=must_verify(order.data))
     stager = Stager(identity, lambda: read_inputs(job, order.data), cache, b"", os.environ, outcome.put)
     signal.signal(signal.SIGTERM, lambda *_: outcome.put(STOPPED))
     stager.start()

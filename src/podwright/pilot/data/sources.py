@@ -96,7 +96,12 @@ def _read_page(address: str) -> str:
 
 def version(facts: os.stat_result) -> str:
     """Return what stands for the version of a file on a file system, as an ETag does on a server."""
-    return f"{facts.st_mtime_ns:x}-{facts.st_size:x}"
+    return version_of(facts.st_mtime_ns, facts.st_size)
+
+
+def version_of(mtime_ns: int, size: int) -> str:
+    """Return the version of a file of this time and size."""
+    return f"{mtime_ns:x}-{size:x}"
 
 
 def path_of(source: str) -> bytes:

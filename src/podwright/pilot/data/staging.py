@@ -240,9 +240,9 @@ class Stager:
         return None
 
     def _fetch(self, item: Content) -> None:
-        with self._cache.incoming(self._identity.run, item) as file:
-            sha256 = fetch(item.file, item.site, self._environ, file, partial(self._count, "from_source"))
-            if item.sha256 and sha256 != item.sha256:
+        with self._cache.incoming(self._identity.run, item) as new:
+            new.sha256 = fetch(item.file, item.site, self._environ, new.file, partial(self._count, "from_source"))
+            if item.sha256 not in ("", new.sha256):
                 raise SourceFailed("its SHA-256 is not that of the file that was chosen")
 
     def _read_peers(self, visits: Deque[PeerAddress], turn: int) -> None:
@@ -285,8 +285,8 @@ class Stager:
         if self._cache.take(self._identity.run, item):  # nodes may have one cache in common
             self._has_come(number, reused=True)
             return
-        with self._cache.incoming(self._identity.run, item) as file:
-            peer.fetch(number, item.file.size, item.sha256, file, partial(self._count, "from_peers"))
+        with self._cache.incoming(self._identity.run, item) as new:
+            new.sha256 = peer.fetch(number, item.file.size, item.sha256, new.file, partial(self._count, "from_peers"))
         self._has_come(number)
 
     def _count(self, name: str, count: int) -> None:

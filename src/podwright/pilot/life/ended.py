@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from typing import Optional, Sequence
+from typing import Callable, Optional, Sequence
 
 from ..protocol import KEY_KIND, leader_events, parse_line, rows_of
 from ..system.plain_files import read_whole
@@ -37,10 +37,11 @@ def read_ended(lease: str) -> Optional[str]:
     return str(row["state"]) if row.get("state") in ENDS else None
 
 
-def write_ended(lease: str, state: str) -> str:
+def write_ended(lease: str, state: str, make_room: Callable[[], None] = lambda: None) -> str:
     """Claim the end with this state; return the state that counts, which another copy may have claimed before.
 
-    A disk without room keeps nobody from ending: the `end` in the record is then all there is.
+    A disk without room, where none can be made either, keeps nobody from ending: the `end` in the record is then all
+    there is.
     """
     data = json.dumps({"state": state}).encode() + b"\n"
     path = os.path.join(lease, NAME)
@@ -51,11 +52,19 @@ def write_ended(lease: str, state: str) -> str:
         return read_ended(lease) or state
     except OSError:
         return state
-    with suppress(OSError):
-        os.write(file, data)
-        os.fsync(file)
+    if not _is_written(file, data):
+        make_room()
+        _is_written(file, data)
     os.close(file)
     return state
+
+
+def _is_written(file: int, data: bytes) -> bool:
+    with suppress(OSError):
+        whole = os.pwrite(file, data, 0) == len(data)
+        os.fsync(file)
+        return whole
+    return False
 
 
 def final_state(lease: str, record: str, cancel_marks: Sequence[str]) -> Optional[str]:

@@ -24,6 +24,10 @@ MAX_BACK = 10
 """How often a run may give its nodes back because one that had joined was gone."""
 
 
+ROOM_BYTES, CLAIM_BYTES = 64 * 1024, 8 * 1024
+"""Kept on the disk for the last words of a run whose folder fills up, and of that for the claim of its end."""
+
+
 class LeaseClaim(NamedTuple):
     epoch: Epoch
     job: str
@@ -85,7 +89,30 @@ class Leases:
         """
         if self._folder is None or final(state, self._cancel_marks) is None:
             return state
-        return write_ended(self._folder, state)
+        return write_ended(self._folder, state, lambda: self.give_room(ROOM_BYTES - CLAIM_BYTES))
+
+    def keep_room(self) -> None:
+        """Keep some room on the disk for the last words of the run, in bytes that no file system stores in less."""
+        if self._folder is None:
+            return
+        with suppress(OSError):  # it is full now: there is nothing to keep
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            file = os.open(self._room, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with suppress(OSError):
+                os.write(file, os.urandom(ROOM_BYTES))
+            os.close(file)
+
+    def give_room(self, left: int = 0) -> None:
+        """Let others have what was kept, but for what is left."""
+        with suppress(OSError):
+            if left:
+                os.truncate(self._room, left)
+            else:
+                os.unlink(self._room)
+
+    @property
+    def _room(self) -> str:
+        return os.path.join(str(self._folder), "room")
 
     def count_back(self, restart: int) -> int:
         """Note that this start of the run gives its nodes back for a node that is gone; return how many starts have."""

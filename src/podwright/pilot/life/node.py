@@ -97,6 +97,8 @@ class Node:
         """Live from the first event to the last, in the role that `role_of` gives; return the exit code."""
         self.loop.catch_signals()
         adopt_orphans()
+        if self.identity.node == 0:
+            self.leases.keep_room()
         self._start_sampling()
         self._connect()
         self._memory.hold(self.loop)
@@ -146,7 +148,11 @@ class Node:
         self.paths.clear()
         if self._software_thread.is_alive():
             self._software_thread.join(SOFTWARE_S)
-        self.journal.close()
+        if self.identity.node == 0:
+            self.journal.close(self.leases.give_room)
+            self.leases.give_room()
+        else:
+            self.journal.close()
         _mark_closed(self.paths.record)
 
     def _start_sampling(self) -> None:

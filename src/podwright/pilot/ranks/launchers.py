@@ -17,6 +17,8 @@ from .shim_protocol import OWN_RANK
 MAX_READ_BYTES = 65536
 OWN_NAMES = ["PODWRIGHT_SOCKETS", "PODWRIGHT_RANKS_PER_NODE", *OWN_RANK]
 """By which a shim finds its pilot and its number; its command does not see them."""
+SLURM_TASKS = ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE")
+"""What Slurm calls the numbers of a task. A step of ours has one task on each node: a rank has numbers of its own."""
 
 
 class LaunchFailed(Exception):
@@ -67,7 +69,7 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
 
 def hidden_names(order: Order) -> List[str]:
     """Return what a rank's command does not see, even where `setup:` or the site sets it."""
-    return [*OWN_NAMES, *RANK_NAMES] if order.launcher == "plain" else OWN_NAMES
+    return [*OWN_NAMES, *RANK_NAMES, *SLURM_TASKS] if order.launcher == "plain" else OWN_NAMES
 
 
 def rank_variables(order: Order, rank: int, binding: Mapping[str, Any]) -> Dict[str, str]:
@@ -86,6 +88,9 @@ def rank_variables(order: Order, rank: int, binding: Mapping[str, Any]) -> Dict[
         "LOCAL_WORLD_SIZE": order.ranks_per_node,
         "GROUP_RANK": node,
     }
+    if order.engine == "slurm":
+        tasks = (rank, local, order.world_size, order.world_size, order.ranks_per_node)
+        numbers.update(zip(SLURM_TASKS, tasks))
     return {**{name: str(value) for name, value in numbers.items()}, **bound}
 
 

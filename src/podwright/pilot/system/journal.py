@@ -15,6 +15,8 @@ MAX_WAITING_EVENTS, MAX_WAITING_SAMPLES = 20000, 3600
 """Lines that wait in memory while the disk is full."""
 CLOSE_S = 60.0
 """How long the end of a pilot waits for room on a full disk."""
+LAST_EVENTS = 50
+"""Events that are written into the room that was kept, where no other was found."""
 
 
 class Clock:
@@ -70,11 +72,19 @@ class JsonLines:
             self._waiting.popleft()
         return True
 
-    def close(self, patience_s: float = 0.0) -> bool:
-        """Close the file, waiting for a full disk to get room; return whether all lines are on it."""
+    def close(self, patience_s: float = 0.0, make_room: Optional[Callable[[], None]] = None) -> bool:
+        """Close the file, waiting for a full disk to get room; return whether all lines are on it.
+
+        Where it gets none the last lines have the room that is made for them.
+        """
         deadline = time.monotonic() + patience_s
         while not self._flush() and time.monotonic() < deadline:
             time.sleep(0.25)
+        if self._waiting and make_room:
+            make_room()
+            self._lost += max(len(self._waiting) - LAST_EVENTS, 0)
+            self._waiting = deque(self._waiting, LAST_EVENTS)
+            self._flush()
         os.close(self._file)
         return not self._waiting
 
@@ -100,6 +110,6 @@ class Journal:
     def _say_loss(self, lost: int) -> None:
         self.say("sensor", name="journal", error=f"{lost} events lost")
 
-    def close(self) -> bool:
+    def close(self, make_room: Optional[Callable[[], None]] = None) -> bool:
         """Close the journal with patience: a run's end must not be lost because the disk is full just then."""
-        return self._lines.close(CLOSE_S)
+        return self._lines.close(CLOSE_S, make_room)

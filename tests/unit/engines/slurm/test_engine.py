@@ -13,8 +13,8 @@ import pytest
 from podwright.clients.ssh import Answer
 from podwright.engines.slurm import SlurmEngine
 from podwright.engines.slurm.controller import COME_BACK_S
-from podwright.engines.slurm.engine import LOOK_S
 from podwright.engines.slurm.queue import FLOOR_S
+from podwright.engines.slurm.stranded import LOOK_S
 from podwright.runs import Home, RunFolder
 from podwright.spec import Refusal, SlurmScheduler, load_pod
 from tests.fixtures.clock import Clock
@@ -164,7 +164,7 @@ def test_a_whole_matrix_is_cancelled_by_one_mark_and_one_array(
 def test_a_run_that_does_not_end_after_its_grace_is_ended(
     engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
-    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|podwright|toy-2222\n", "")
     young = {"t": time.time() - 80, "k": "cancel"}
     folder = add(tmp_path, SUBMITTED, young)
     engine.status([folder])
@@ -187,48 +187,26 @@ def test_a_shell_is_a_step_of_the_job_in_its_container(engine: SlurmEngine, tmp_
     assert "--container-image=a" in words
 
 
-def told(folder: RunFolder, node: int, kind: str, ago_s: float, restart: int = 0) -> None:
-    path = folder.record_path / f"n{node}.r{restart}" / "events.jsonl"
-    row = {"t": time.time() - ago_s, "e": [restart, 0], "n": node, "q": 1, "k": kind, "why": "no leader"}
-    write_lines(path, row)
-
-
-@pytest.mark.parametrize(
-    ("leader", "member", "is_put_back"),
-    [
-        (("result", 300.0), ("given_back", 90.0), True),
-        (("result", 300.0), ("given_back", 10.0), False),  # Slurm itself may still find out
-        (("result", 10.0), ("given_back", 90.0), False),  # the leader lives
-        (("given_back", 91.0), ("given_back", 90.0), False),  # its script puts it back
-        (("result", 300.0), ("result", 90.0), False),
-    ],
-)
-def test_a_job_whose_pilots_left_and_whose_script_is_gone_is_put_back(
-    engine: SlurmEngine,
-    cluster: Cluster,
-    tmp_path: Path,
-    leader: tuple[str, float],
-    member: tuple[str, float],
-    is_put_back: bool,
+def test_a_run_that_is_not_heard_of_is_looked_at_and_says_so(
+    engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
-    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
+    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|podwright|toy-2222\n", "")
+    cluster.answers["sh"] = lambda: Answer(0, b"40 /scratch/u/runs/toy-2222\n", "")
     folder = add(tmp_path, SUBMITTED)
-    told(folder, 0, *leader)
-    told(folder, 1, *member)
-    engine.status([folder])
-    asked = [call[-2:] for call in cluster.named("sh")]
-    assert asked == [["70", "/scratch/u/runs/toy-2222/start.1"]] * is_put_back
+    assert engine.status([folder])["toy-2222"].unheard == "no word from its nodes for 40 s"
+    clock.now += LOOK_S - 1
+    assert engine.status([folder])["toy-2222"].unheard == "no word from its nodes for 49 s"
+    assert [call[-2:] for call in cluster.named("sh")] == [["70", "/scratch/u/runs/toy-2222"]]
+    write_lines(folder.record_path / "n0.r0" / "metrics.jsonl", {"t": 1})
+    assert engine.status([folder])["toy-2222"].unheard == ""
 
 
-def test_only_the_last_start_of_a_run_says_that_it_was_left(
-    engine: SlurmEngine, cluster: Cluster, tmp_path: Path
+@pytest.mark.parametrize("state", ["SUSPENDED", "COMPLETING", "PENDING"])
+def test_a_job_that_does_not_run_is_not_expected_to_be_heard_of(
+    engine: SlurmEngine, cluster: Cluster, tmp_path: Path, state: str
 ) -> None:
-    cluster.answers["squeue"] = lambda: Answer(0, b"70|70|RUNNING|None|toy-2222\n", "")
-    folder = add(tmp_path, SUBMITTED)
-    told(folder, 0, "result", 300.0)
-    told(folder, 1, "given_back", 200.0)
-    told(folder, 0, "pilot", 100.0, restart=1)
-    engine.status([folder])
+    cluster.answers["squeue"] = lambda: Answer(0, f"70|70|{state}|None|podwright|toy-2222\n".encode(), "")
+    engine.status([add(tmp_path, SUBMITTED)])
     assert cluster.named("sh") == []
 
 
@@ -236,7 +214,7 @@ def test_a_job_that_a_node_could_not_start_is_let_go_on(
     engine: SlurmEngine, cluster: Cluster, clock: Clock, tmp_path: Path
 ) -> None:
     folder = add(tmp_path, {"t": 1, "k": "submitted", "handle": "7"})
-    row = b"7|7|PENDING|launch failed requeued held|toy-2222\n"
+    row = b"7|7|PENDING|launch failed requeued held|podwright|toy-2222\n"
     cluster.answers["squeue"] = lambda: Answer(0, row, "")
     engine.tend([folder])
     engine.tend([folder])

@@ -209,6 +209,12 @@ REFUSALS: dict[str, tuple[str, str, str]] = {
         "25.05-mixed",
         "slurm: {time: 2m}",
         "workload.yaml:3:15: slurm.time: is too short a slice: its last 120 s go to the checkpoint\n\n"
+        "hint: it must be longer than 4m, as `time: 5m` is",
+    ),
+    "a slice that less grace makes long enough": (
+        "25.05-mixed",
+        "slurm: {time: 4m}",
+        "workload.yaml:3:15: slurm.time: is too short a slice: its last 120 s go to the checkpoint\n\n"
         "hint: it must be longer than 4m, as `time: 5m` is; or shorten `grace`",
     ),
     "a matrix larger than an array": (

@@ -23,6 +23,7 @@ esac
 """,
     "squeue": 'cat "$SITE/state"',
     "sleep": ":",
+    "mktemp": '[ -L "$SITE/full" ] && echo "$SITE/full" || exec /usr/bin/mktemp "$@"',
 }
 CLOSED = 'for n in 0 1; do mkdir -p "$RUN/record/n$n.r0"; touch "$RUN/record/n$n.r0/closed"; done'
 EVENT = """
@@ -168,6 +169,17 @@ def test_a_run_has_one_job(owner: str | None, code: int, started: int, shell: st
     assert done.returncode == code
     assert len((tmp_path / "calls").read_text().splitlines()) == started
     assert ("job 76 has this run, job 77 starts nothing" in done.stderr) == (started == 0)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("code", [0, 77])
+def test_what_a_full_folder_cannot_hold_is_left_with_slurm(code: int, shell: str, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "toy-2222"
+    environ = site(tmp_path, run, f'ln -s /dev/full "$SITE/full"; exit {code}')
+    done = run_script(shell, ScriptJob("toy-2222", str(run.parent), 2, (), ("--nodes=2",)), environ)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[1:] == ["scontrol update JobId=77 Comment=podwright: the run's folder is full"]
+    assert (done.returncode, done.stderr) == (code, "")
 
 
 JOB = ScriptJob("toy-2222", "RUNS", 2, (), ("--nodes=2",))

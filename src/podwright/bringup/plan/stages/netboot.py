@@ -5,8 +5,9 @@ from __future__ import annotations
 from podwright.bringup.plan.boot_image import recipe
 from podwright.bringup.plan.boot_scripts import boot_files
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
-from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, netboot_of, nginx_text
+from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, netboot_of, nginx_text, token_command
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.template import text_of
 
 
 def server(site: Site, host: str) -> Step | None:
@@ -16,7 +17,6 @@ def server(site: Site, host: str) -> Step | None:
     places = NetbootPlaces()
     fetched = [HostFile(f"{places.root}/{path}", text) for path, text in boot_files(site).items()]
     folders = dict.fromkeys(file.path.rpartition("/")[0] for file in fetched)
-    written = [f"{places.root}/done", f"{places.root}/.part"]
     packages = ("dnsmasq", "nginx-light", "ipxe")
     config = HostFile(
         "/etc/dnsmasq.d/podwright.conf",
@@ -25,15 +25,19 @@ def server(site: Site, host: str) -> Step | None:
         restarts=("dnsmasq",),
     )
     web = HostFile("/etc/nginx/nginx.conf", nginx_text(site, places), check="nginx -t -q -c %s", restarts=("nginx",))
+    tokens = HostFile(places.tokens, text_of("netboot-tokens.sh", root=places.root, user=places.user), "0755")
     return Step(
         packages=packages,
         folders=(
             *(HostFolder(folder) for folder in folders),
             HostFolder(f"{places.root}/files"),
-            *(HostFolder(folder, "0750", places.user, places.user) for folder in written),
+            HostFolder(f"{places.root}/waiting"),
+            HostFolder(f"{places.root}/done", "0750", places.user, places.user),
+            HostFolder(places.tokens.rpartition("/")[0]),
         ),
-        files=(config, web, *fetched),
+        files=(config, web, tokens, *fetched),
         services=("dnsmasq", "nginx"),
+        commands=(token_command(site, places),),
     )
 
 

@@ -64,7 +64,7 @@ def data_scan_command(
         left_out = figures.count(published.left_out, "file")
         output.say("left out", f"{left_out} that not everybody may see; --whole publishes all of them")
     for folder, reason in scanned.named_unread:
-        output.say("unread", f"{folder or '.'}: {reason}")
+        output.say("unread", f"{output.one_line(folder) or '.'}: {reason}")
     if as_json:
         output.print_json(scanned.as_json())
     else:

@@ -18,11 +18,14 @@ def data_stage_command(
         typer.Argument(metavar="SELECTION[/SPLIT]", autocompletion=complete_name, help="What is copied."),
     ],
     to: Annotated[Path, typer.Option("--to", metavar="DIR", help="The folder it is copied to.")],
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read what is there already, too, and compare it by its SHA-256.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Copy the files of a selection to a folder, checked, and only what is not there yet."""
     with shown_progress() as progress:
-        copied = open_catalog().stage(selection, to, progress)
+        copied = open_catalog().stage(selection, to, verify, progress)
     if as_json:
         return output.print_json(copied.as_json())
     rate = figures.size(copied.bytes / copied.took_s) if copied.took_s else figures.NONE

@@ -124,4 +124,4 @@ def _status_rows(result: StatusResult) -> Iterator[tuple[str, str, str]]:
         if not host.drift:
             yield name, host.state, host.reason or ""
         for drift in host.drift:
-            yield name, host.state, f"{drift.what}: {drift.found}, not {drift.expected}"
+            yield name, host.state, drift.words

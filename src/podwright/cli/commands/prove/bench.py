@@ -5,22 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from podwright import mlperf
 from podwright.cli.commands.pod.pods import read_pod
+from podwright.cli.commands.prove.gate_pages import gate_page, price_text
 from podwright.cli.commands.prove.mlperf_pages import published_page, score_page, standing_page
-from podwright.cli.commands.prove.suites import gate_page, scale_page, suite_page
+from podwright.cli.commands.prove.suites import scale_page, suite_page
 from podwright.cli.options import AsJson, Target, WorkloadFile, complete_file
 from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.mlperf import PublishedResult, Standing
-    from podwright.prove import TrialEnded
+    from podwright.prove import GateRequest, GateVerdict, ProofPrice, TrialEnded
     from podwright.spec.problems import Refusal
 
+Metric = Annotated[str, typer.Option("--metric", metavar="NAME", help="What is judged.")]
+Better = Annotated[
+    Literal["higher", "lower"] | None,
+    typer.Option("--better", help="Which way the metric is good: its name may not say."),
+]
 Margin = Annotated[str, typer.Option("--margin", metavar="SHARE", help="How far apart is still the same.")]
 
 
@@ -106,24 +112,99 @@ def bench_gate_command(
         typer.Argument(metavar="SUITE", help="A suite's file: a new round is run; a name: its history alone."),
     ],
     margin: Margin = "3%",
-    metric: Annotated[str, typer.Option("--metric", metavar="NAME", help="What is judged.")] = "duration_s",
-    rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=2, help="How many of the latest rounds are judged.")
-    ] = 6,
+    metric: Metric = "duration_s",
+    better: Better = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="ROUND,...", help="Rounds it is held against; left out: all since then."),
+    ] = None,
+    until: Annotated[
+        Literal["proven"] | None, typer.Option("--until", help="Run more of what is not proven, within --budget.")
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="N", help="With --until: 20runs, 2h or 50EUR at most.")
+    ] = None,
+    allow: Annotated[
+        Literal["not-proven"] | None, typer.Option("--allow", help="A verdict that ends with 0 as well.")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say what became slower and since which image; 1 where anything did."""
-    from podwright.launch import Session
-    from podwright.prove import Measure, judge_suite, margin_of
+    """Say clean, slower, broken or not proven; only the first ends with 0."""
+    from podwright.prove import GateRequest, Measure, margin_of
 
-    measure = Measure(metric, margin_of(margin))
-    with Session.open() as session:
-        verdict = judge_suite(session, suite, measure, rounds, say_ended)
+    request = GateRequest(Measure(metric, margin_of(margin)), better, _rounds(baseline))
+    _check_until(until, budget, suite)
+    verdict = _judge(suite, request, budget)
     if as_json:
         output.print_json(verdict.as_json())
     else:
         print("\n".join(gate_page(verdict, output.width_of(sys.stdout))))
-    return int(bool(verdict.findings))
+    allowed = {"clean", (allow or "clean").replace("-", " ")}
+    return int(verdict.verdict not in allowed)
+
+
+def _judge(suite: str, request: GateRequest, budget: str | None) -> GateVerdict:
+    from podwright.launch import Session
+    from podwright.prove import budget_of, judge_suite, known_suite, run_gate, run_gate_until_proven
+
+    with Session.open() as session:
+        if budget is not None:
+            limit, say = budget_of(budget), (say_ended, say_price)
+            return run_gate_until_proven(session, Path(suite), request, limit, say)
+        if _is_file(suite):
+            return run_gate(session, Path(suite), request, say_ended)
+        return judge_suite(session, known_suite(session.home, suite), request)
+
+
+def _is_file(suite: str) -> bool:
+    return suite.endswith((".yaml", ".yml"))
+
+
+def _rounds(text: str | None) -> tuple[int, ...]:
+    from podwright.spec.problems import refuse
+
+    words = [word.strip() for word in text.split(",")] if text is not None else []
+    if not all(word.isdecimal() and 0 < int(word) < 10**9 for word in words):
+        raise refuse(f"{text!r} are no rounds", hint="write them like `3,4`", field="--baseline")
+    return tuple(map(int, words))
+
+
+def _check_until(until: str | None, budget: str | None, suite: str) -> None:
+    from podwright.spec.problems import refuse
+
+    if (until is None) != (budget is None):
+        hint = "write `--until proven --budget 20runs`, or 2h, or 50EUR"
+        raise refuse("one wants the other", hint=hint, field="--budget" if budget is None else "--until")
+    if until is not None and not _is_file(suite):
+        hint = "name the suite's file: a new round is run, and more of it"
+        raise refuse("a name shows the history alone", hint=hint, field="--until")
+
+
+def say_price(price: ProofPrice) -> None:
+    """Say what the next look takes, before it."""
+    output.say("price", price_text(price))
+
+
+def bench_accept_command(
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="The suite's name.")],
+    cell: Annotated[str, typer.Argument(metavar="CELL", help="As many parts of its name as tell it from the others.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why the new level is right.")],
+    margin: Margin = "3%",
+    metric: Metric = "duration_s",
+    better: Better = None,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a cell's level has changed for a good reason; later rounds are held against the new one."""
+    from podwright.launch import Session
+    from podwright.prove import GateRequest, Measure, accept_change, margin_of
+
+    request = GateRequest(Measure(metric, margin_of(margin)), better)
+    with Session.open() as session:
+        change = accept_change(session, suite, cell, reason, request)
+    if as_json:
+        return output.print_json(change.as_json())
+    text = f"{change.key.name} from round {change.round} on: {change.reason}"
+    return print("\n".join(output.aligned("accepted", text, sys.stdout)))
 
 
 def bench_system_command(

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from podwright.cli.commands.prove.bench import say_ended
+from podwright.cli.commands.prove.bench import say_ended, say_price
 from podwright.cli.commands.prove.suites import between, seconds
 from podwright.cli.options import AsJson, complete_run
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.prove import CellsCompared, Side, SidesCompared
+    from podwright.launch import Session
+    from podwright.prove import CellsCompared, Measure, Side, SidesCompared
 
 _STRIP = 24
-_MAX_CAUSES = 8
+_MAX_CAUSES, _TOO_MANY = 8, 1000
 
 Refs = Annotated[
     list[str],
@@ -36,20 +37,20 @@ def compare_command(
         str, typer.Option("--metric", metavar="NAME", help="What is compared: a time, or a result that ranks reported.")
     ] = "duration_s",
     by: Annotated[
-        Literal["target", "runtime", "size", "image"] | None,
+        Literal["target", "runtime", "size", "image", "workload"] | None,
         typer.Option("--by", help="Compare the cells of a suite that differ in this alone."),
     ] = None,
     until: Annotated[
-        Literal["proven"] | None, typer.Option("--until", help="Run both again, in turn, until the rule decides.")
+        Literal["proven"] | None, typer.Option("--until", help="Run both again, in turn, until it is decided.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="N", min=2, help="With --until: at most so many runs a side.")
+        int, typer.Option("--limit", metavar="N", min=5, help="With --until: at most so many runs a side.")
     ] = 30,
     as_json: AsJson = False,
 ) -> int:
     """Say same, different or not proven; only the first is exit code 0."""
     from podwright.launch import Session
-    from podwright.prove import Measure, compare_cells, compare_refs, compare_until_proven, known_suite, margin_of
+    from podwright.prove import Measure, compare_cells, compare_refs, known_suite, margin_of
 
     measure = Measure(metric, margin_of(margin))
     with Session.open() as session:
@@ -57,7 +58,7 @@ def compare_command(
             suite = known_suite(session.home, _only(refs))
             return _print_cells(compare_cells(session, suite, by, measure), as_json)
         if until is not None:
-            compared = [compare_until_proven(session, refs, measure, limit, say_ended)]
+            compared = [_until_proven(session, refs, measure, limit)]
         else:
             compared = compare_refs(session, refs, measure)
     if as_json:
@@ -65,6 +66,12 @@ def compare_command(
     else:
         print("\n\n".join("\n".join(page(pair, output.width_of(sys.stdout))) for pair in compared))
     return exit_code(compared)
+
+
+def _until_proven(session: Session, refs: Sequence[str], measure: Measure, limit: int) -> SidesCompared:
+    from podwright.prove import Effort, compare_until_proven
+
+    return compare_until_proven(session, refs, measure, Effort(limit, say_ended, say_price))
 
 
 def exit_code(compared: Sequence[SidesCompared]) -> int:
@@ -123,6 +130,7 @@ def page(pair: SidesCompared, width: int | None) -> Iterator[str]:
     for word, text in (
         (comparison.verdict, sentence(pair)),
         ("ratio", f"{ratio_text(pair)}, p {p_text(pair)}, margin {comparison.margin:.3g}"),
+        ("method", _method(pair)),
         ("measured", f"{pair.metric}; median, 95 % interval of the median, each run as a dot"),
     ):
         yield from output.aligned(word, text, sys.stdout)
@@ -131,6 +139,28 @@ def page(pair: SidesCompared, width: int | None) -> Iterator[str]:
     yield ""
     yield from _steps(pair)
     yield from _causes(pair, width)
+
+
+def _method(pair: SidesCompared) -> str:
+    """Say how they were compared, what that could have shown, and what speaks against it."""
+    from podwright.analysis.comparison import outliers
+
+    comparison = pair.comparison
+    text = "unpaired"
+    if comparison.method == "paired":
+        text = "pair by pair: they were made in turns"
+    if comparison.smallest_seen is not None:
+        text += f"; a difference of {comparison.smallest_seen:.1%} would have been seen"
+    lines = [text]
+    if pair.in_blocks:
+        lines.append("one side was made before the other: what drifted looks like a difference;")
+        lines.append("a suite, or --until proven, makes them in turns")
+    for side in (pair.a, pair.b):
+        odd = len(outliers(side.samples))
+        if odd:
+            verb = "lies" if odd == 1 else "lie"
+            lines.append(f"{figures.count(odd, 'run')} of {side.name} {verb} far from the others, and counts")
+    return "\n".join(lines)
 
 
 def sentence(pair: SidesCompared) -> str:
@@ -159,8 +189,12 @@ def _why_open(pair: SidesCompared) -> str:
     n, needed = pair.comparison.n, pair.comparison.needed
     if min(n) < 2:
         return "a single run says nothing of how much runs differ; repeat both"
+    if min(n) < 4:
+        return f"of fewer than four runs nothing is proven; about {needed} a side would decide"
     if needed is None or needed <= min(n):
         return "they may be the same or differ; more runs would tell"
+    if needed > _TOO_MANY:
+        return "they differ too much among themselves; a wider --margin, or a quieter machine"
     return f"too few runs to tell; about {needed} a side would decide"
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.prove import GateFinding, GateVerdict, ScalingCurve, SuiteResult
+    from podwright.prove import ScalingCurve, SuiteResult
 
 _BAR = 16
-_MAX_CAUSES = 4
 
 
 def suite_page(result: SuiteResult, width: int | None) -> Iterator[str]:
@@ -28,7 +27,8 @@ def suite_page(result: SuiteResult, width: int | None) -> Iterator[str]:
     yield from output.table(head, rows, width)
     failed = sum(cell["failed"] for cell in cells)
     if failed:
-        yield from output.aligned("failed", f"{figures.count(failed, 'run')} that do not count", sys.stdout)
+        verb = "does" if failed == 1 else "do"
+        yield from output.aligned("failed", f"{figures.count(failed, 'run')} that {verb} not count", sys.stdout)
 
 
 def seconds(value: float | None) -> str:
@@ -45,41 +45,6 @@ def between(interval: Sequence[float] | None, show: Callable[[float], str] = sec
     if interval is None:
         return figures.NONE
     return f"{show(interval[0])} to {show(interval[1])}"
-
-
-def gate_page(verdict: GateVerdict, width: int | None) -> Iterator[str]:
-    """Lay out what became slower, the sentence first."""
-    place = f"{figures.count(verdict.cells, 'cell')} over {figures.count(verdict.rounds, 'round')} of {verdict.suite}"
-    if not verdict.findings:
-        sentence = f"nothing became slower: {place}"
-        if verdict.rounds < 2:
-            sentence = f"there is no history yet: {place}"
-        yield from output.aligned("clean", sentence, sys.stdout)
-        return
-    yield from output.aligned("slower", f"{len(verdict.findings)} of {place}", sys.stdout)
-    for finding in verdict.findings:
-        yield ""
-        yield from _finding(finding, width)
-
-
-def _finding(finding: GateFinding, width: int | None) -> Iterator[str]:
-    comparison = finding.comparison
-    low, high = comparison.interval or (0.0, 0.0)
-    ratio = f"{comparison.ratio:.3f} ({low:.3f} to {high:.3f}), p {comparison.p:.2g}"
-    lines = {
-        "cell": finding.since.key.name,
-        "ratio": ratio,
-        "since": f"round {finding.since.round}, {finding.since.version or 'of unknown version'}",
-    }
-    if finding.same_version:
-        lines["since"] += "\nwhich was good in the round before: look at the machines"
-    if finding.until is not None:
-        lines["until"] = f"round {finding.until.round}, {finding.until.version}"
-    if finding.causes:
-        texts = [output.clip(cause.text, (width or 80) - output.WORD_WIDTH) for cause in finding.causes[:_MAX_CAUSES]]
-        lines["differs"] = "\n".join(texts)
-    for word, text in lines.items():
-        yield from output.aligned(word, text, sys.stdout)
 
 
 def scale_page(curve: ScalingCurve) -> Iterator[str]:

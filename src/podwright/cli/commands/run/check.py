@@ -11,8 +11,8 @@ import typer
 
 from podwright import spec
 from podwright.cli.options import AsJson, complete_file
-from podwright.cli.terminal.output import print_json, say
-from podwright.spec.problems import Refusal
+from podwright.cli.terminal.output import print_json, say, say_warnings
+from podwright.spec.problems import Problem, Refusal
 
 if TYPE_CHECKING:
     from podwright.spec import Pod, Workload
@@ -35,6 +35,7 @@ def check_command(
             print(f"ok        {answer['file']}: {answer['kind']} {answer['name']}", flush=True)
             for sentence in answer["notes"]:
                 say("note", sentence)
+            say_warnings(Problem(**row) for row in answer["warnings"])
     if refusals:
         raise Refusal(chain.from_iterable(refusal.problems for refusal in refusals))
     return None
@@ -47,7 +48,8 @@ def _check(path: Path) -> Any:
     except Refusal as refusal:
         return refusal
     kind = type(loaded).__name__.lower()
-    return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded))}
+    warnings = [each.as_json() for each in loaded.warnings()] if isinstance(loaded, spec.Workload) else []
+    return {"file": str(path), "kind": kind, "name": loaded.name, "notes": list(_notes(loaded)), "warnings": warnings}
 
 
 def _notes(loaded: Pod | Workload) -> Iterator[str]:

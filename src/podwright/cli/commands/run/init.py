@@ -1,4 +1,4 @@
-"""`init`: a workload file for a script that is there already."""
+"""`init`: a workload file for a script, a batch script or a task of SkyPilot that is there already."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _BASE = "python:3.11-slim"
 
 
 def init_command(
-    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A Python program that works on one machine.")],
+    script: Annotated[
+        Path, typer.Argument(metavar="SCRIPT", help="A Python program, a shell or batch script, or a SkyPilot task.")
+    ],
     arguments: Annotated[
         list[str], typer.Argument(metavar="[-- WORD...]", help="What it is started with, instead of a guess.")
     ] = [],  # noqa: B006 - the library makes a new list for each call
@@ -35,6 +37,6 @@ def init_command(
     for note in draft.guess.notes:
         output.say("guessed", note)
     if missing := draft.guess.missing:
-        output.say("missing", f"{', '.join(missing)}: the script wants it; add it to the command")
+        output.say("missing", f"{', '.join(missing)}: {draft.guess.advice}")
     output.say("next", f"podwright run {draft.file}")
     return print(draft.file, flush=True)

@@ -11,7 +11,7 @@ import typer
 from podwright import launch, spec
 from podwright.cli.options import AsJson, Sets, Target, WorkloadFile
 from podwright.cli.terminal.files import write_files
-from podwright.cli.terminal.output import print_json, say
+from podwright.cli.terminal.output import print_json, say, say_warnings
 
 
 def render_command(
@@ -22,7 +22,9 @@ def render_command(
     as_json: AsJson = False,
 ) -> None:
     """Print the files that a run would be started with, by the same function that starts it."""
-    files = launch.render(spec.load_workload(workload, sets), on=on)
+    loaded = spec.load_workload(workload, sets)
+    say_warnings(loaded.warnings())
+    files = launch.render(loaded, on=on)
     if out is not None:
         for path in write_files(files, out):
             say("wrote", str(path))

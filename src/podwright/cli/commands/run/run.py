@@ -33,6 +33,9 @@ Profile = Annotated[
     bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
 ]
 
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Read all files of its selections first, and compare each by its SHA-256.")
+]
 Ranks = Annotated[str, typer.Option("--rank", metavar="R", help="Show what these write, such as `0,3-5`, or `all`.")]
 After = Annotated[
     str | None,
@@ -62,6 +65,7 @@ def run_command(
     ] = None,
     notify: Notify = None,
     profile: Profile = False,
+    verify: Verify = False,
     rank: Ranks = "0",
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -71,13 +75,14 @@ def run_command(
     notify_of = launch.notifier(notify)
     before = like or resume
     if before:
-        _refuse_beside(like, resume, workload, on, sets, repeat, after, profile)
+        _refuse_beside(like, resume, workload, on, sets, repeat, after, profile, verify)
     with launch.Session.open() as session:
         if before:
             run = _start(partial(_again, session, before, resume is not None))
         else:
             loaded = _workload(workload, sets, profile)
-            run = _start(partial(launch.start, session, loaded, on=on, repeat=repeat, after=after))
+            start = launch.start_verified if verify else launch.start
+            run = _start(partial(start, session, loaded, on=on, repeat=repeat, after=after))
         if notify_of:
             notify_of(run)
         return _after_start(run, detach, watching)
@@ -92,6 +97,7 @@ def _workload(path: Path | None, sets: list[str], profile: bool) -> Workload:
     if file.suffix == ".py" and file.is_file():
         raise refuse(f"{file} is a program, not a workload", f"`podwright init {file}` writes a workload that runs it")
     workload = spec.load_workload(file, sets)
+    output.say_warnings(workload.warnings())
     if profile:
         workload = launch.profiled(workload)
     crash.keep_out(workload.secrets)
@@ -113,7 +119,7 @@ def _refuse_beside(like: str | None, resume: str | None, workload: Path | None, 
     field = "--like" if like else "--resume"
     if workload is not None or on != "local" or any(given not in (None, [], 1, False) for given in others):
         hint = "a run that is started again takes file, target and settings from its record"
-        raise refuse("goes without WORKLOAD, --on, --set, --repeat, --after and --profile", hint, field=field)
+        raise refuse("goes without WORKLOAD, --on, --set, --repeat, --after, --profile and --verify", hint, field=field)
 
 
 def _wanted(rank: str, run_id: str = "a run", count: int = MAX_RANKS) -> frozenset[int] | None:

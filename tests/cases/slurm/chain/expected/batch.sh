@@ -77,6 +77,8 @@ until [ -r "$1" ]; do
     sleep 2
 done
 shift
+# Options of this step are no options of those that a rank starts.
+unset SLURM_LABELIO SLURM_MPI_TYPE SLURM_CPU_BIND SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_LIST SLURM_CPU_BIND_VERBOSE
 exec "$@"
 '
 /bin/sh -c "$look" look "$job/node.sh" true || exit 66
@@ -119,7 +121,7 @@ wrote() {
     says "\"k\":$1" "$run/record/n0.r$restart/events.jsonl"
 }
 
-srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
+srun --export=ALL --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --overlap --mpi=none --kill-on-bad-exit=1 --wait=0 --label \
     /bin/sh -c "$look" look "$job/node.sh" /bin/sh "$job/node.sh" "$order" &
 step=$!
 
@@ -132,6 +134,18 @@ while :; do  # a signal ends a wait, not the step
     [ "$noticed" = yes ] && [ "$seen" -ne 127 ] || break
 done
 touch "$run/over.$restart"
+
+# Slurm keeps what the run's folder has no room for.
+room() {
+    probe=$(mktemp "$run/.room.XXXXXX") || return 1
+    echo over | dd of="$probe"
+    set -- "$?"
+    rm -f "$probe"
+    return "$1"
+}
+why=$({ export LC_ALL=C; room; } 2>&1) || case $why in
+    *' space left'* | *quota*) scontrol update JobId="$self" Comment="podwright: the run's folder is full" ;;
+esac
 
 # Ends this job by putting it back into the queue, unless it is being ended: that would bring it back to life.
 again() {
