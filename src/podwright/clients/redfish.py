@@ -7,7 +7,7 @@ import ssl
 import time
 from collections.abc import Callable
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urljoin
 
 from podwright.clients.http_client import (
@@ -25,8 +25,7 @@ from podwright.clients.http_client import (
 from podwright.spec.problems import Refusal, refuse
 
 Object = dict[str, Any]
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
+Call = TypeVar("Call", bound=Callable[..., Any])
 ROOT = "/redfish/v1"
 TIMEOUT_S = 30.0
 _ANSWER_BYTES = 8 << 20
@@ -37,17 +36,17 @@ DEVICES = {"pxe": "Pxe", "disk": "Hdd", "setup": "BiosSetup", "none": "None"}
 _OVER = ("Completed", "Exception", "Killed", "Cancelled")
 
 
-def _in_words(method: Callable[Concatenate[Redfish, Given], Answer]) -> Callable[Concatenate[Redfish, Given], Answer]:
+def _in_words(method: Call) -> Call:
     """Refuse a controller whose answers have another form: what it says is looked at field by field."""
 
     @wraps(method)
-    def asked(self: Redfish, *args: Given.args, **fields: Given.kwargs) -> Answer:
+    def asked(self: Redfish, *args: Any, **fields: Any) -> Any:
         try:
             return method(self, *args, **fields)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise refuse(f"{self.address} does not speak Redfish: its answer has another form", exit_code=3) from None
 
-    return asked
+    return cast("Call", asked)
 
 
 class Redfish:
