@@ -2,8 +2,8 @@
 
     make audit
 
-Faults are asked for by pip-audit where it is installed and its service answers; else they are looked up in the OSV records
-that requirements/osv.json keeps with their date; else they are not checked, which is said, and is no success.
+Faults are asked for by pip-audit where it is installed and its service answers; else they are looked up in the OSV
+records that requirements/osv.json keeps with their date; else they are not checked, which is said, and is no success.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FREE = re.compile(
     r"MIT|BSD|Apache|ISC|PSF|Python Software|MPL|Mozilla|Zlib|0BSD|Unlicense|FreeBSD|NVIDIA|GPLv3|LGPL|public domain",
     re.IGNORECASE,
 )
-"""Licences that have been looked at, and under which what we use may be used; NVIDIA's is that of PyTorch's libraries."""
+"""Licences that have been looked at; NVIDIA's is that of PyTorch's libraries."""
 
 
 @dataclass(frozen=True)

@@ -79,5 +79,5 @@ def test_the_list_names_every_package_of_the_real_lock() -> None:
     assert (bill["bomFormat"], bill["specVersion"], len(bill["components"])) == ("CycloneDX", "1.6", len(packages))
     assert len({row["bom-ref"] for row in bill["components"]}) == len(packages) > 50
     [rich] = [row for row in bill["components"] if row["name"] == "rich"]
-    assert rich["licenses"] == [{"license": {"name": "MIT"}}]
+    assert rich["licenses"] == [{"license": {"name": "MIT License"}}]
     assert all(row["properties"] for row in bill["components"])
