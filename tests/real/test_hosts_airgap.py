@@ -28,7 +28,7 @@ from tests.real.hosts_bench import (
 from tests.real.labs import aloud, hosts_lab
 
 pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
-PLACE = f"http://{BRIDGE_ADDRESS}:3142"
+PLACE = f"https://{BRIDGE_ADDRESS}:3142"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,15 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> 
         assert {host: entry["state"] for host, entry in bench.status().items()} == {"n1": "ok", "n2": "ok"}
         until(lambda: bench.on("n1", "sinfo -h -N -o '%N %t'").split() == ["n2", "idle"], "the node is there")
         assert bench.on("n1", "srun -N1 hostname").strip() == "n2"
+        # Each package came by TLS of the pod's authority, from a list that its key signed.
+        sources = bench.on("n2", "apt-get update --error-on=any --print-uris; cat /etc/apt/sources.list.d/*.sources")
+        assert f"'{PLACE}/packages/./InRelease'" in sources
+        assert "trusted" not in sources
+        bench.on("n2", "echo >>/etc/apt/keyrings/podwright-ca.crt; : >/etc/apt/keyrings/podwright-archive.asc")
+        refused = bench.lab.run("n2", "rm -rf /var/lib/apt/lists/*; apt-get update --error-on=any")
+        assert (refused.returncode != 0, "is not signed" in refused.stderr) == (True, True), refused.stderr
+        bench.up("--only", "base")
+        assert bench.lab.run("n2", "apt-get update --error-on=any").returncode == 0
     assert bench.on("n2", "dpkg --audit") == ""
 
 

@@ -52,8 +52,8 @@ class SecretStore(Protocol):
     def read(self) -> Secrets:
         """Return the secrets that are there."""
 
-    def fill(self, site: Site, rotate: Sequence[str] = ()) -> Secrets:
-        """Return all that a pod needs: what is missing is made, and what is to be rotated is made again."""
+    def fill(self, site: Site, rotate: Sequence[str] = (), *, also: Sequence[str] = ()) -> Secrets:
+        """Return all that a pod needs, and what else is asked for; what is to be rotated is made again."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,11 @@ class Bringup:
         plans = plan(self.pod)
         hosts = limited(plans, host)
         return UpResult(hosts, self._apply(plans, hosts))
+
+    def archive_keys(self) -> Mapping[str, str]:
+        """Return what signs the pod's archives, and what hosts know them by; made when it is asked for first."""
+        values = self._parts.vault.fill(self.site, also=("archive_key",)).values
+        return {name: values[name] for name in ("archive_key", "archive_public")}
 
     def secrets(self) -> list[str]:
         """Return the secrets that can be made again while the pod works."""

@@ -25,6 +25,7 @@ def abandon(session: Session, run: Run, why: str) -> list[str]:
         publish(session.home, part.folder, record)
         session.home.keep([record])
         left.append(what_is_left(part))
+    session.home.keep([run.last_known()])
     return left
 
 

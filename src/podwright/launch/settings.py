@@ -13,14 +13,22 @@ from podwright.spec.findings import Finding
 from podwright.spec.forms import read_text
 from podwright.spec.problems import refuse
 from podwright.spec.source import decode, read_source
-from podwright.spec.types import Line, Strict
+from podwright.spec.types import Line, Size, Strict
 
 FILE = "settings.yaml"
+
+
+class HistorySettings(Strict):
+    """How much of a dataset's history stays."""
+
+    keep: int = Field(default=3, ge=1, description="generations of a dataset that stay, with the one that is read")
+    bytes: Size = Field(default=20 * 10**9, description="what they take together; the one that is read stays")
 
 
 class Settings(Strict):
     """What is left out is not wanted."""
 
+    history: HistorySettings = Field(default=HistorySettings(), description="how much of a dataset's history stays")
     webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
     share: Literal["none", "team", "all"] = Field(
         default="none", description="who may see runs that have ended: a copy of each is published for them"

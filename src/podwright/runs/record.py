@@ -111,9 +111,9 @@ class Record:
     time_to_train_s: float | None = None
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
+    verified: dict[str, Any] | None = None
     user: str | None = None
     team: str | None = None
-    verified: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -223,9 +223,9 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         ended_at=ended,
         duration_s=duration_s,
         cost=_whole_cost(points),
+        verified=asked.verified,
         user=asked.user,
         team=asked.team,
-        verified=asked.verified,
         goal=asked.goal,
     )
 

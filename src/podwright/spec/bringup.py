@@ -45,7 +45,7 @@ Requirement = Annotated[
 ]
 ArchiveUrl = Annotated[
     Line,
-    pattern(r"https?://[A-Za-z0-9.:\[\]-]+", '"{}" is not where an archive is served', "like `http://10.0.0.1:3142`"),
+    pattern(r"https://[A-Za-z0-9.:\[\]-]+", '"{}" is not where an archive is served', "like `https://10.0.0.1:3142`"),
 ]
 
 

@@ -39,7 +39,7 @@ class FakeVault:
     def read(self) -> Secrets:
         return self.secrets
 
-    def fill(self, site: Site, rotate: Sequence[str] = ()) -> Secrets:
+    def fill(self, site: Site, rotate: Sequence[str] = (), *, also: Sequence[str] = ()) -> Secrets:
         self.rotated += rotate
         return self.secrets
 

@@ -6,18 +6,27 @@ import hashlib
 import json
 import shutil
 import subprocess
+import sys
+import tarfile
 import threading
+import time
+import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from podwright.bringup.apply import authority, signing
 from podwright.bringup.mirror import archive, collect, wheels
-from podwright.bringup.mirror.server import ArchiveServer
+from podwright.bringup.mirror.server import ArchiveServer, ServerCertificate
+from podwright.bringup.plan.hosts import plan
+from podwright.files.whole import add_to_tar
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
+from tests.real.clients import BIN
 
 LAYER, CONFIG = b"a layer\n" * 1000, b'{"architecture": "amd64"}'
 TYPE = "application/vnd.oci.image"
@@ -38,13 +47,18 @@ def image(folder: Path) -> str:
     return str(put(folder, json.dumps(manifest).encode())["digest"])
 
 
+@pytest.fixture(scope="module")
+def keys() -> dict[str, str]:
+    return {**signing.new_key("small"), **authority.new("podwright small")}
+
+
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def made(tmp_path: Path, keys: dict[str, str]) -> Path:
     folder = tmp_path / "content"
     (folder / "packages").mkdir(parents=True)
     (folder / "packages" / "a_1_all.deb").write_bytes(b"package " * 500)
     images = {"registry.example/base/tool:1": image(folder)}
-    archive.write_archive(tmp_path / "pod.tar", "small", folder, images)
+    archive.write_archive(tmp_path / "pod.tar", "small", folder, images, keys)
     return tmp_path / "pod.tar"
 
 
@@ -68,12 +82,48 @@ def test_a_flipped_byte_is_found(made: Path, what: bytes) -> None:
     assert bad["what"] == "has other bytes than the index says"
 
 
-def test_a_missing_image_is_found_and_so_is_a_missing_layer(tmp_path: Path) -> None:
+def test_an_index_that_was_changed_or_that_another_signed_is_found(made: Path, keys: dict[str, str]) -> None:
+    other = signing.new_key("small")
+    assert archive.verify(made, lambda pod: keys["archive_public"]).bad == ()
+    expected = ({"path": "index.json", "what": "is not signed by the key of small"},)
+    assert archive.verify(made, lambda pod: other["archive_public"]).bad == expected
+    # Whoever changes a package changes its digest in the index, too.
+    content = made.read_bytes()
+    made.write_bytes(content.replace(hashlib.sha256(b"package " * 500).hexdigest().encode(), b"0" * 64))
+    assert archive.verify(made).bad == expected
+
+
+def test_an_archive_that_nobody_signed_is_refused_with_what_makes_another(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "old.tar", "w") as old:
+        add_to_tar(old, archive.INDEX, archive.ArchiveIndex("adas").text().encode())
+    with pytest.raises(Refusal, match=r"old.tar is not signed[^`]*`podwright mirror make adas --out old.tar"):
+        archive.verify(tmp_path / "old.tar")
+    file = str(tmp_path / "old.tar")
+    done = subprocess.run(
+        [str(BIN / "podwright"), "mirror", "serve", file], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "is not signed" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_large_part_is_never_held_as_a_whole(tmp_path: Path, keys: dict[str, str]) -> None:
+    """Whoever asks for a layer as if it were a manifest gets it as it is."""
+    folder = tmp_path / "content"
+    layer = b'{"mediaType": "' + b"x" * archive.MANIFEST_BYTES + b'"}'
+    digest = str(put(folder, layer)["digest"])
+    broken = str(put(folder, b"[1")["digest"])
+    archive.write_archive(tmp_path / "pod.tar", "small", folder, {}, keys)
+    with served(tmp_path / "pod.tar") as place:
+        for each in (digest, broken):
+            with urllib.request.urlopen(f"http://{place}/v2/x/manifests/{each}") as answer:
+                assert answer.headers["Content-Type"] == f"{TYPE}.manifest.v1+json"
+
+
+def test_a_missing_image_is_found_and_so_is_a_missing_layer(tmp_path: Path, keys: dict[str, str]) -> None:
     folder = tmp_path / "content"
     digest = image(folder)
     named = {"registry.example/base/tool:1": digest, "registry.example/gone:2": f"sha256:{'0' * 64}"}
     (folder / archive.blob_path(f"sha256:{hashlib.sha256(LAYER).hexdigest()}")).unlink()
-    archive.write_archive(tmp_path / "pod.tar", "small", folder, named)
+    archive.write_archive(tmp_path / "pod.tar", "small", folder, named, keys)
     assert archive.verify(tmp_path / "pod.tar").bad == (
         {"path": "registry.example/base/tool:1", "what": "is missing 1 of its parts"},
         {"path": "registry.example/gone:2", "what": "is missing: its manifest is not there"},
@@ -94,9 +144,21 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
         archive.verify(file)
 
 
+@pytest.fixture(autouse=True)
+def no_other_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this machine's environment names would count before what pip is told."""
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @contextmanager
-def served(made: Path) -> Iterator[str]:
-    with ArchiveServer(made, "127.0.0.1", 0) as server:
+def served(made: Path, keys: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Serves an archive; by TLS where the keys of an authority are given."""
+    certificate = None
+    if keys is not None:
+        pair = authority.sign(keys, "archive", ["127.0.0.1"])
+        certificate = ServerCertificate(pair["archive_certificate"], pair["archive_key"])
+    with ArchiveServer(made, "127.0.0.1", 0, certificate) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -128,14 +190,18 @@ def wheel(folder: Path, name: str, requires: str = "") -> Path:
     return file
 
 
-def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(
+    tmp_path: Path, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The real pip both times: the first archive is its only source when it makes the second one."""
     content = tmp_path / "content"
     wheel(content / "python", "toy_tool", "Requires-Dist: toy-part\n")
     part = wheel(content / "python", "toy_part")
-    archive.write_archive(tmp_path / "first.tar", "small", content, {})
-    with served(tmp_path / "first.tar") as place:
-        monkeypatch.setenv("PIP_INDEX_URL", f"http://{place}/simple/")
+    archive.write_archive(tmp_path / "first.tar", "small", content, {}, keys)
+    (tmp_path / "ca.crt").write_text(keys["ca_certificate"])
+    monkeypatch.setenv("PIP_CERT", str(tmp_path / "ca.crt"))
+    with served(tmp_path / "first.tar", keys) as place:
+        monkeypatch.setenv("PIP_INDEX_URL", f"https://{place}/simple/")
         fetched = wheels.fetch_wheels(["toy.tool==1.0"], "debian-12", tmp_path / "second")
         assert [path.name for path in fetched] == ["toy_part-1.0-py3-none-any.whl", "toy_tool-1.0-py3-none-any.whl"]
         assert fetched[0].read_bytes() == part.read_bytes()
@@ -150,6 +216,42 @@ def test_pip_fetches_from_an_archive_what_pip_fetched_into_it(tmp_path: Path, mo
     assert bad["path"] == "python/toy_part-1.0-py3-none-any.whl"
 
 
+def test_pip_takes_what_was_signed_for_and_refuses_another_wheel_and_another_authority(
+    tmp_path: Path, keys: dict[str, str]
+) -> None:
+    content = tmp_path / "content"
+    wheel(content / "python", "toy_tool")
+    wheels.write_requirements(content, keys)
+    wanted = (content / wheels.REQUIREMENTS).read_text()
+    signature = (content / f"{wheels.REQUIREMENTS}.asc").read_text()
+    assert signing.is_signed(keys["archive_public"], signature, wanted)
+    assert not signing.is_signed(keys["archive_public"], signature, wanted.replace("sha256:", "sha256:0"))
+    archive.write_archive(tmp_path / "pod.tar", "small", content, {}, keys)
+    # The same version with other bytes, and an index that tells their digest: whoever serves could make it.
+    wheel(content / "python", "toy_tool", "Requires-Dist: evil\n")
+    archive.write_archive(tmp_path / "evil.tar", "small", content, {}, keys)
+    (tmp_path / "requirements.txt").write_text(wanted)
+    for name, certificate in {"ca": keys, "other": authority.new("another")}.items():
+        (tmp_path / f"{name}.crt").write_text(certificate["ca_certificate"])
+
+    def pip(made: str, ca: str) -> subprocess.CompletedProcess[str]:
+        with served(tmp_path / made, keys) as place:
+            words = [
+                f"--index-url=https://{place}/simple/",
+                f"--cert={tmp_path}/{ca}.crt",
+                f"--dest={tmp_path}/{made}.d",
+            ]
+            words += ["--require-hashes", f"--requirement={tmp_path}/requirements.txt", "--no-deps", "--retries=0"]
+            command = [sys.executable, "-m", "pip", "download", "--no-cache-dir", *words]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    good = pip("pod.tar", "ca")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "DO NOT MATCH THE HASHES" in pip("evil.tar", "ca").stderr
+    refused = pip("pod.tar", "other")
+    assert (refused.returncode, "CERTIFICATE_VERIFY_FAILED" in refused.stdout + refused.stderr) == (1, True)
+
+
 def test_all_packages_of_all_hosts_are_wanted() -> None:
     names = collect.packages_of(load_pod(CASES / "bringup" / "hosts" / "small" / "pod.yaml"))
     assert {"apt-cacher-ng", "slurmctld", "slurmd", "prometheus"} <= set(names)
@@ -160,47 +262,120 @@ def test_another_release_than_the_hosts_is_refused(tmp_path: Path) -> None:
         collect.fetch_packages(["munge"], "debian-13", tmp_path)
 
 
-@pytest.mark.slow
-def test_apt_takes_packages_from_an_archive_and_refuses_one_that_was_changed(tmp_path: Path) -> None:
-    """The real apt: it fetches from this machine's sources, and then from the archive alone."""
-    folder = tmp_path / "content"
-    debs = collect.fetch_packages(["munge"], "debian-12", folder)
-    assert {"munge", "libmunge2", "libc6"} <= {path.name.partition("_")[0] for path in debs}
-    archive.write_archive(tmp_path / "pod.tar", "small", folder, {})
-    assert archive.verify(tmp_path / "pod.tar").bad == ()
-    with served(tmp_path / "pod.tar") as place:
-        assert installs(tmp_path / "apt", place).returncode == 0
-        changed = bytearray((tmp_path / "pod.tar").read_bytes())
-        munge = next(path for path in debs if path.name.startswith("munge_"))
-        start = changed.index(munge.read_bytes()[:64])
-        changed[start + 5000] ^= 1
-        (tmp_path / "pod.tar").write_bytes(changed)
-        done = installs(tmp_path / "apt", place)
+@dataclass
+class AptSite:
+    """An apt that knows nothing but the archive, as `pod up` sets it up."""
+
+    folder: Path
+    keys: Mapping[str, str]
+    trusts: Mapping[str, str]
+
+    def run(self, made: Path, *verb: str) -> subprocess.CompletedProcess[str]:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for name in ("lists/partial", "archives/partial"):
+            (self.folder / name).mkdir(parents=True)
+        (self.folder / "status").touch()
+        with served(made, self.keys) as place:
+            options = self._options(place)
+            done = subprocess.run(
+                ["apt-get", "update", "--error-on=any", *options], capture_output=True, text=True, check=False
+            )
+            if done.returncode or not verb:
+                return done
+            return subprocess.run(["apt-get", *options, *verb], capture_output=True, text=True, check=False)
+
+    def _options(self, place: str) -> list[str]:
+        """Gives the files that a host gets, with other places."""
+        text = (CASES / "bringup" / "hosts" / "whole" / "pod.yaml").read_text()
+        (self.folder / "pod.yaml").write_text(text.replace("bringup:\n", f"bringup:\n  archive: https://{place}\n"))
+        written = {}
+        for file in plan(load_pod(self.folder / "pod.yaml"))["g1"].steps["base.sources"].files:
+            name = Path(file.path).name
+            written[name] = file.text or self.trusts[file.secret]
+        for name, content in written.items():
+            (self.folder / name).write_text(content.replace("/etc/apt/keyrings", str(self.folder)))
+        places = {
+            "Dir::Etc::sourcelist": self.folder / "podwright-archive.sources",
+            "Dir::Etc::sourceparts": "/dev/null",
+            "Dir::Etc::parts": "/dev/null",
+            "Dir::State::lists": self.folder / "lists",
+            "Dir::State::status": self.folder / "status",
+            "Dir::Cache::archives": self.folder / "archives",
+            "Dir::Cache::pkgcache": "",
+            "Dir::Cache::srcpkgcache": "",
+            "APT::Sandbox::User": "root",
+            "Acquire::https::Proxy": "DIRECT",
+            "Acquire::Retries": "0",
+        }
+        config = f"--config-file={self.folder}/70podwright-archive"
+        return [config, *(f"--option={name}={value}" for name, value in places.items())]
+
+
+def package(folder: Path, text: str) -> None:
+    """Writes a package of one file as Debian's own program does, and the list that apt reads."""
+    tree = folder / "tree"
+    (tree / "DEBIAN").mkdir(parents=True)
+    control = "Package: toy\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: toy\n"
+    (tree / "DEBIAN" / "control").write_text(control)
+    (tree / "toy").write_text(text)
+    place = folder / "packages"
+    place.mkdir(exist_ok=True)
+    subprocess.run(["dpkg-deb", "--build", str(tree), str(place / "toy_1_all.deb")], check=True, capture_output=True)
+    shutil.rmtree(tree)
+    collect.write_list(place)
+
+
+FETCH = ("install", "--yes", "--download-only", "toy")
+
+
+def test_apt_takes_what_the_pods_key_signed_and_nothing_else(tmp_path: Path, keys: dict[str, str]) -> None:
+    """The real apt, with the files that a host gets."""
+    content, made = tmp_path / "content", tmp_path / "pod.tar"
+    content.mkdir()
+    package(content, "good\n")
+    collect.write_release(content, "small", keys, time.time())
+    archive.write_archive(made, "small", content, {}, keys)
+    apt = AptSite(tmp_path / "apt", keys, trusts=keys)
+    good = apt.run(made, *FETCH)
+    assert (good.returncode, [path.name for path in (apt.folder / "archives").glob("*.deb")]) == (0, ["toy_1_all.deb"])
+
+    def refused(name: str) -> str:
+        archive.write_archive(tmp_path / name, "small", content, {}, keys)
+        done = apt.run(tmp_path / name, *FETCH)
+        assert done.returncode != 0
+        assert not list((apt.folder / "archives").glob("*.deb"))
+        return done.stderr
+
+    # Whoever serves changes a package; its list, too; what says which list is whole; or signs all of it himself.
+    listed = (content / "packages" / "Packages").read_text()
+    package(content, "evil\n")
+    (content / "packages" / "Packages").write_text(listed)
+    assert "toy_1_all.deb" in refused("package.tar")
+    package(content, "evil\n")
+    assert "Hash Sum mismatch" in refused("list.tar")
+    release = content / "packages" / "InRelease"
+    release.write_text(release.read_text().replace("Label: small", "Label: evil"))
+    assert "is not signed" in refused("release.tar")
+    collect.write_release(content, "small", signing.new_key("small"), time.time())
+    assert "NO_PUBKEY" in refused("key.tar")
+    release.unlink()
+    assert "does not have a Release file" in refused("unsigned.tar")
+
+
+def test_apt_refuses_a_server_of_another_authority(tmp_path: Path, keys: dict[str, str]) -> None:
+    content, made = tmp_path / "content", tmp_path / "pod.tar"
+    content.mkdir()
+    package(content, "good\n")
+    collect.write_release(content, "small", keys, time.time())
+    archive.write_archive(made, "small", content, {}, keys)
+    apt = AptSite(tmp_path / "apt", keys, trusts={**keys, **authority.new("another")})
+    done = apt.run(made)
     assert done.returncode != 0
-    assert "Hash Sum mismatch" in done.stderr
+    assert "certificate" in done.stderr.lower()
 
 
-def installs(folder: Path, place: str) -> subprocess.CompletedProcess[str]:
-    """Has an apt that knows nothing but the archive fetch a package."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for name in ("lists/partial", "archives/partial"):
-        (folder / name).mkdir(parents=True)
-    (folder / "status").touch()
-    (folder / "sources.list").write_text(f"deb [trusted=yes] http://{place}/packages ./\n")
-    places = {
-        "Dir::Etc::sourcelist": folder / "sources.list",
-        "Dir::Etc::sourceparts": "/dev/null",
-        "Dir::State::lists": folder / "lists",
-        "Dir::State::status": folder / "status",
-        "Dir::Cache::archives": folder / "archives",
-        "Dir::Cache::pkgcache": "",
-        "Dir::Cache::srcpkgcache": "",
-        "APT::Sandbox::User": "root",
-        "Acquire::http::Proxy": "DIRECT",
-    }
-    options = [f"--option={name}={value}" for name, value in places.items()]
-    done = subprocess.run(["apt-get", "update", *options], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return done
-    command = ["apt-get", "install", "--yes", "--download-only", "--no-install-recommends", *options, "munge"]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.mark.slow
+def test_packages_come_with_all_that_they_need(tmp_path: Path) -> None:
+    debs = collect.fetch_packages(["munge"], "debian-12", tmp_path / "content")
+    assert {"munge", "libmunge2", "libc6"} <= {path.name.partition("_")[0] for path in debs}
+    assert "Package: libmunge2" in (tmp_path / "content" / "packages" / "Packages").read_text()

@@ -91,14 +91,14 @@ def test_apt_asks_an_archive_on_site_itself_and_all_others_through_the_mirror(tm
     """apt-config says what apt reads out of the file."""
     path = tmp_path / "pod.yaml"
     text = (CASE / "pod.yaml").read_text().replace("services: [", "services: [mirror, ")
-    path.write_text(text.replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n"))
+    path.write_text(text.replace("bringup:\n", "bringup:\n  archive: https://10.0.0.9:3142\n"))
     step = mirror.client(site_of(load_pod(path)), "g1")
     assert step is not None
     config = tmp_path / "apt.conf"
     config.write_text(step.files[0].text)
     read = subprocess.run(["apt-config", "-c", str(config), "dump"], capture_output=True, text=True, check=True).stdout
     assert 'Acquire::http::Proxy "http://10.0.0.1:3142";' in read
-    assert 'Acquire::http::Proxy::10.0.0.9 "DIRECT";' in read
+    assert 'Acquire::https::Proxy::10.0.0.9 "DIRECT";' in read
 
 
 def test_lustre_is_mounted_where_its_server_is_named(tmp_path: Path) -> None:
@@ -168,18 +168,30 @@ def test_a_new_release_of_slurm_comes_in_slurms_own_order(tmp_path: Path) -> Non
 def test_a_site_without_a_network_has_its_archive_as_the_only_source(tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
     path.write_text(
-        (CASE / "pod.yaml").read_text().replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n")
+        (CASE / "pod.yaml").read_text().replace("bringup:\n", "bringup:\n  archive: https://10.0.0.9:3142\n")
     )
     texts = {file.path: file.text for file in plan(load_pod(path))["g1"].files() if "/apt/sources" in file.path}
-    assert sorted(texts) == ["/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources"]
+    folder = "/etc/apt/sources.list.d"
+    names = ("debian.sources", "podwright-archive.sources")
+    assert sorted(texts) == ["/etc/apt/sources.list", *(f"{folder}/{name}" for name in names)]
     (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "debian.sources").write_text(texts["/etc/apt/sources.list.d/debian.sources"])
+    for name in names:
+        (tmp_path / "parts" / name).write_text(texts[f"{folder}/{name}"])
     (tmp_path / "sources.list").write_text(texts["/etc/apt/sources.list"])
     options = [f"Dir::Etc::sourcelist={tmp_path}/sources.list", f"Dir::Etc::sourceparts={tmp_path}/parts"]
     command = ["apt-get", "update", "--print-uris", *(f"--option={each}" for each in options)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     places = {row.split("'")[1].rpartition("/")[0] for row in done.stdout.splitlines()}
-    assert places == {"http://10.0.0.9:3142/packages/."}
+    assert places == {"https://10.0.0.9:3142/packages/."}
+
+
+def test_an_archive_without_tls_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    text = (CASE / "pod.yaml").read_text()
+    path.write_text(text.replace("bringup:\n", "bringup:\n  archive: http://10.0.0.9:3142\n"))
+    with pytest.raises(Refusal) as refused:
+        load_pod(path)
+    assert "like `https://10.0.0.1:3142`" in str(refused.value)
 
 
 def accepted_pin(folder: Path, text: str) -> None:

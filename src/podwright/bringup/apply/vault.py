@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from podwright.bringup.apply import authority, cluster_keys
+from podwright.bringup.apply import authority, cluster_keys, signing
 from podwright.bringup.plan.site import Site
 from podwright.clients.reasons import last_line
 from podwright.files.whole import make_private, write_whole
@@ -54,6 +54,7 @@ _MAKERS: Mapping[str, Callable[[Site, Mapping[str, str]], dict[str, str]]] = {
     "registry_key": _signed("registry"),
     "logs_key": _signed("logs"),
     "logs_client_key": _signed("logs_client", "client"),
+    "archive_key": lambda site, before: signing.new_key(site.name),
     "kubernetes_ca_key": lambda site, before: cluster_keys.new_keys(),
     "kubernetes_discovery": cluster_keys.new_discovery,
 }
@@ -62,13 +63,15 @@ NAMES = tuple(_MAKERS)
 _WHERE: Mapping[str, Callable[[Site], bool]] = {
     "logs_key": lambda site: site.has("logging"),
     "logs_client_key": lambda site: site.has("logging"),
+    "archive_key": lambda site: site.pod.bringup.archive is not None,
     "kubernetes_ca_key": lambda site: site.kubernetes is not None,
     "kubernetes_discovery": lambda site: site.kubernetes is not None,
 }
 # What is good for some time alone; the vault keeps beside it until when.
 _EXPIRING = ("kubernetes_discovery",)
-# The cluster's authorities are never made again: all hosts would have to join again.
-_KEPT = ("kubernetes_ca_key",)
+# The cluster's authorities are never made again: all hosts would have to join again. Nor is the key of archives: those
+# that are there would be nobody's.
+_KEPT = ("kubernetes_ca_key", "archive_key")
 
 
 def names_for(site: Site) -> list[str]:
@@ -115,8 +118,13 @@ class Vault:
         document = yaml.safe_load(text)
         return Secrets(document[_SECRETS], document[_REVISIONS])
 
-    def fill(self, site: Site, rotate: Sequence[str] = (), clock: Callable[[], float] = time.time) -> Secrets:
-        """Make what is missing, and again those that are to be rotated; the file is written only when that is any."""
+    def fill(
+        self, site: Site, rotate: Sequence[str] = (), clock: Callable[[], float] = time.time, also: Sequence[str] = ()
+    ) -> Secrets:
+        """Make what is missing, and again those that are to be rotated; the file is written only when that is any.
+
+        `also`: what the pod's file does not ask for, or not yet.
+        """
         for name in rotate:
             if name not in rotated_for(site):
                 hint = one_of(name, "secret", rotated_for(site))
@@ -127,7 +135,9 @@ class Vault:
             values |= dict.fromkeys(map(_names_of, _SIGNED), "")
         now = clock()
         wanted = [
-            name for name in names_for(site) if name in rotate or name not in values or _is_old(site, name, values, now)
+            name
+            for name in dict.fromkeys([*names_for(site), *also])
+            if name in rotate or name not in values or _is_old(site, name, values, now)
         ]
         for name in wanted:
             fresh = _MAKERS[name](site, values)

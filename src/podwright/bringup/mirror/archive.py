@@ -8,18 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from podwright.bringup.apply.signing import is_signed, sign
 from podwright.files.whole import add_to_tar, whole_path
 from podwright.spec.problems import refuse
 
-INDEX = "index.json"
+INDEX, SIGNATURE, KEY = "index.json", "index.json.asc", "key.asc"
 BLOBS = "blobs/sha256"
-_FORM = 1
+_FORM = 2
 _PIECE = 1 << 20
+_INDEX_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,17 @@ class ArchiveCheck:
         return {"files": self.files, "bytes": self.bytes, "bad": list(self.bad)}
 
 
-def write_archive(file: Path, pod: str, folder: Path, images: Mapping[str, str]) -> ArchiveIndex:
-    """Write all files below a folder, and their index before them; the archive appears only when it is whole."""
+def write_archive(
+    file: Path, pod: str, folder: Path, images: Mapping[str, str], keys: Mapping[str, str]
+) -> ArchiveIndex:
+    """Write all files below a folder, before them their index and who signed it; it appears only when it is whole."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     entries = tuple(_entry(path, folder) for path in paths)
     index = ArchiveIndex(pod, entries, images)
     with whole_path(file) as part, tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as archive:
         add_to_tar(archive, INDEX, index.text().encode())
+        add_to_tar(archive, SIGNATURE, sign(keys["archive_key"], index.text()).encode())
+        add_to_tar(archive, KEY, keys["archive_public"].encode())
         for path, entry in zip(paths, entries, strict=True):
             member = tarfile.TarInfo(entry.path)
             member.size, member.mode = entry.size, 0o644
@@ -79,24 +85,62 @@ def _entry(path: Path, folder: Path) -> ArchiveFile:
     return ArchiveFile(str(path.relative_to(folder)), path.stat().st_size, digest)
 
 
-def read_index(archive: tarfile.TarFile, name: str) -> ArchiveIndex:
-    """Return the index of an archive; refuse what is none of ours."""
-    first = archive.next()
-    stream = archive.extractfile(first) if first is not None and first.name == INDEX else None
-    if stream is None:
+@dataclass(frozen=True)
+class SignedIndex:
+    """An archive's index with who signed it, before anybody has looked whether that is true."""
+
+    index: ArchiveIndex
+    text: str
+    signature: str
+    key: str
+
+    def is_of(self, key: str | None) -> bool:
+        """Return whether it is signed by a key; where none is known, by the one that the archive itself names."""
+        return is_signed(key or self.key, self.signature, self.text)
+
+
+def read_index(archive: tarfile.TarFile, name: str) -> SignedIndex:
+    """Return the index of an archive; refuse what is none of ours, and what nobody has signed."""
+    text = _first(archive, INDEX)
+    if text is None:
         raise refuse(f"{name} is no archive of a mirror", hint="`podwright mirror make` writes them")
     try:
-        document = json.loads(stream.read())
+        document = json.loads(text)
         files = tuple(ArchiveFile(**entry) for entry in document["files"])
-        return ArchiveIndex(document["pod"], files, document["images"])
+        index = ArchiveIndex(str(document["pod"]), files, dict(document["images"]))
     except (ValueError, KeyError, TypeError):
         raise refuse(f"{name}: its index cannot be read", hint="bring it over again") from None
+    signature, key = _first(archive, SIGNATURE), _first(archive, KEY)
+    if signature is None or key is None:
+        hint = f"`podwright mirror make {index.pod} --out {name}` writes one that is"
+        raise refuse(f"{name} is not signed: an earlier release wrote it", hint=hint)
+    return SignedIndex(index, text, signature, key)
 
 
-def verify(file: Path) -> ArchiveCheck:
-    """Look through a whole archive: every file by its digest, and every image down to its last layer."""
+def _first(archive: tarfile.TarFile, name: str) -> str | None:
+    """Return the text of the next file where it has this name."""
+    try:
+        member = archive.next()
+    except (tarfile.TarError, OSError):
+        return None
+    stream = archive.extractfile(member) if member is not None and member.name == name else None
+    if stream is None:
+        return None
+    content = stream.read(_INDEX_BYTES + 1)
+    return content.decode("utf-8", "replace") if len(content) <= _INDEX_BYTES else None
+
+
+def verify(file: Path, key_of: Callable[[str], str | None] = lambda pod: None) -> ArchiveCheck:
+    """Look through a whole archive: every file by its digest, and every image down to its last layer.
+
+    `key_of` returns the key that a pod's archives are signed with, where this machine knows it.
+    """
     with _open(file) as archive:
-        index = read_index(archive, file.name)
+        signed = read_index(archive, file.name)
+        if not signed.is_of(key_of(signed.index.pod)):
+            whose = f"is not signed by the key of {signed.index.pod}"
+            return ArchiveCheck(0, 0, ({"path": INDEX, "what": whose},))
+        index = signed.index
         wanted = {entry.path: entry for entry in index.files}
         bad: list[dict[str, str]] = []
         seen: set[str] = set()
@@ -122,7 +166,7 @@ def _open(file: Path) -> tarfile.TarFile:
         raise refuse(f"{file}: {error}", hint="`podwright mirror make` writes archives") from None
 
 
-_MANIFEST_BYTES = 4 << 20
+MANIFEST_BYTES = 4 << 20
 
 
 def _members(archive: tarfile.TarFile, file: Path) -> Iterator[tuple[str, int, str, bytes | None]]:
@@ -134,10 +178,15 @@ def _members(archive: tarfile.TarFile, file: Path) -> Iterator[tuple[str, int, s
                 return
             stream = archive.extractfile(member)
             if stream is not None:
-                yield member.name, member.size, *_digest(stream, member.size <= _MANIFEST_BYTES)
+                yield member.name, member.size, *_digest(stream, is_small_blob(member.name, member.size))
         except (tarfile.TarError, OSError):
             # What is not there is found missing.
             return
+
+
+def is_small_blob(path: str, size: int) -> bool:
+    """Return whether this may be a manifest: no other part of an image, and no package, is ever held as a whole."""
+    return path.startswith(BLOBS) and size <= MANIFEST_BYTES
 
 
 def _digest(stream: IO[bytes], keep: bool) -> tuple[str, bytes | None]:
@@ -157,7 +206,11 @@ def _lacking_images(index: ArchiveIndex, there: Iterable[str], small: Mapping[st
         if path not in known or content is None:
             yield {"path": name, "what": "is missing: its manifest is not there"}
             continue
-        lost = [each for each in referenced(json.loads(content)) if blob_path(each) not in known]
+        try:
+            lost = [each for each in referenced(json.loads(content)) if blob_path(each) not in known]
+        except (ValueError, TypeError, KeyError, AttributeError):
+            yield {"path": name, "what": "has a manifest that cannot be read"}
+            continue
         if lost:
             yield {"path": name, "what": f"is missing {len(lost)} of its parts"}
 

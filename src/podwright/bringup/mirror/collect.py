@@ -6,10 +6,12 @@ import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from email.utils import formatdate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.bringup.apply.signing import sign
 from podwright.bringup.mirror.archive import blob_path, referenced
 from podwright.bringup.plan.hosts import plan
 from podwright.clients import registry
@@ -66,9 +68,24 @@ def fetch_packages(names: Iterable[str], system: str, folder: Path) -> list[Path
     (place / "partial").rmdir()
     (place / "lock").unlink(missing_ok=True)
     status.unlink()
+    return write_list(place)
+
+
+def write_list(place: Path) -> list[Path]:
+    """Write the list that apt reads of the packages in a folder; return them."""
     debs = sorted(place.glob("*.deb"))
     (place / "Packages").write_text("\n".join(_stanza(path) for path in debs))
     return debs
+
+
+def write_release(folder: Path, pod: str, keys: Mapping[str, str], made_s: float) -> None:
+    """Write what says which list of packages is whole, signed as apt wants it."""
+    content = (folder / PACKAGES / "Packages").read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    date = formatdate(made_s, usegmt=True)
+    head = f"Origin: podwright\nLabel: {pod}\nDate: {date}\n"
+    text = f"{head}SHA256:\n {digest} {len(content)} Packages\n"
+    (folder / PACKAGES / "InRelease").write_text(sign(keys["archive_key"], text, inline=True))
 
 
 def _release() -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from podwright.bringup.apply.signing import sign
 from podwright.bringup.mirror.archive import ArchiveFile
 from podwright.bringup.mirror.collect import run_program
 
 PYTHON = "python"
+REQUIREMENTS = f"{PYTHON}/requirements.txt"
 INDEX_PATH = "/simple/"
 # The Python that each operating system has.
 _PYTHONS = {"debian-12": "3.11", "debian-13": "3.13"}
@@ -29,12 +32,25 @@ def fetch_wheels(names: Iterable[str], system: str, folder: Path) -> list[Path]:
     return sorted(place.iterdir())
 
 
+def write_requirements(folder: Path, keys: Mapping[str, str]) -> None:
+    """Write all Python packages with their digests as pip wants them, and who says so."""
+    lines = []
+    for path in sorted((folder / PYTHON).glob("*.whl")):
+        name, version = path.name.split("-")[:2]
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        lines.append(f"{project_of(name)}=={version} --hash=sha256:{digest}\n")
+    text = "".join(lines)
+    (folder / REQUIREMENTS).write_text(text)
+    (folder / f"{REQUIREMENTS}.asc").write_text(sign(keys["archive_key"], text))
+
+
 def pages(files: Iterable[ArchiveFile]) -> dict[str, bytes]:
     """Return the pages of the index by their paths: one that names all projects, and one of each with its files."""
     projects: dict[str, list[ArchiveFile]] = {}
     for file in files:
         folder, _, name = file.path.partition("/")
-        if folder == PYTHON:
+        if folder == PYTHON and name.endswith(".whl"):
             projects.setdefault(project_of(name), []).append(file)
     listed = {f"{INDEX_PATH}{project}/": _page(map(_link, given)) for project, given in projects.items()}
     return {INDEX_PATH: _page((f"{INDEX_PATH}{project}/", project) for project in projects), **listed}

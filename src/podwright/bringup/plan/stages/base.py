@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
+from urllib.parse import urlsplit
 
 from podwright.bringup.plan.host import HostAccount, HostFile, HostFolder, Step
 from podwright.bringup.plan.kubernetes.kubeadm import balancer_name
@@ -33,14 +34,22 @@ def sources(site: Site, host: str) -> Step | None:
 def _archive(site: Site) -> list[HostFile]:
     """Return where packages come from at a site without a network, instead of what the system itself came with.
 
-    The archive was looked through to its last byte when its serving began; apt checks each package against its list.
+    It is known by the pod's authority, and its packages by the key that signed their list when it was made.
     """
     place = site.pod.bringup.archive
     if place is None:
         return []
+    key, authority = "/etc/apt/keyrings/podwright-archive.asc", "/etc/apt/keyrings/podwright-ca.crt"
+    source = ["Types: deb", f"URIs: {place}/packages/", "Suites: ./", f"Signed-By: {key}"]
+    trusts = f'Acquire::https::{urlsplit(place).hostname}::CAInfo "{authority}";\n'
+    alone = f"{_HEAD}# Packages come from the archive alone.\n"
     return [
-        HostFile("/etc/apt/sources.list", f"{_HEAD}deb [trusted=yes] {place}/packages ./\n"),
-        HostFile("/etc/apt/sources.list.d/debian.sources", f"{_HEAD}# Packages come from the archive alone.\n"),
+        HostFile(key, secret="archive_public"),
+        HostFile(authority, secret="ca_certificate"),
+        HostFile("/etc/apt/apt.conf.d/70podwright-archive", f"{_HEAD.replace('#', '//')}{trusts}"),
+        HostFile("/etc/apt/sources.list", alone),
+        HostFile("/etc/apt/sources.list.d/debian.sources", alone),
+        HostFile("/etc/apt/sources.list.d/podwright-archive.sources", _HEAD + lines_text(source)),
     ]
 
 

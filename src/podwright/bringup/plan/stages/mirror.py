@@ -40,6 +40,6 @@ def client(site: Site, host: str) -> Step | None:
     archive = site.pod.bringup.archive
     if archive is not None:
         # It is on site, and on a port that the mirror asks nobody at.
-        proxies.append(f'Acquire::http::Proxy::{urlsplit(archive).hostname} "DIRECT";\n')
+        proxies.append(f'Acquire::https::Proxy::{urlsplit(archive).hostname} "DIRECT";\n')
     text = f"# Written by `podwright pod up`.\n{''.join(proxies)}{_PATIENCE}"
     return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text),))

@@ -24,11 +24,13 @@ def mirror_make_command(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Write the archive here.")],
     as_json: AsJson = False,
 ) -> int:
-    """Fetch all packages, Python packages and images of a pod and write them into one archive."""
+    """Fetch all packages, Python packages and images of a pod and write them into one archive that its key signs."""
     from podwright import bringup_of
     from podwright.bringup import mirror
 
-    checked = mirror.make(bringup_of(pod).pod, out, lambda progress: output.say(progress.kind, progress.text))
+    bringup = bringup_of(pod)
+    keys = bringup.archive_keys()
+    checked = mirror.make(bringup.pod, out, keys, lambda progress: output.say(progress.kind, progress.text))
     if as_json:
         output.print_json(checked.as_json())
     output.say("written", f"{out}: {checked.files} files, {figures.size(checked.bytes)}")
@@ -55,17 +57,21 @@ def mirror_serve_command(
         str, typer.Option("--address", metavar="ADDRESS", help="Where hosts reach it; left out: this machine alone.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", help="The port; 0: any that is free.")] = 3142,
+    plain: Annotated[bool, typer.Option("--plain", help="By HTTP, for installers: what they get is signed.")] = False,
 ) -> int:
-    """Serve an archive until it is stopped; one that is not whole is refused."""
+    """Serve an archive by TLS of the pod's authority until it is stopped; one that is not whole is refused."""
     from podwright.bringup import mirror
 
     def show(progress: BringupProgress) -> None:
         url = progress.text
-        output.say("serving", f"{url}; `deb [trusted=yes] {url}/packages ./`, images under {url}/v2/")
-        output.say("python", f"pip install --index-url {url}/simple/ --trusted-host {address} NAME")
+        output.say("serving", f"packages: {url}/packages/, images: {url}/v2/")
+        output.say("hosts", f"`archive: {url}` under `bringup:` of the pod's file" if not plain else "installers alone")
+        if not plain:
+            words = "--cert CA --require-hashes --requirement requirements.txt"
+            output.say("python", f"pip install --index-url {url}/simple/ {words}")
         print(url, flush=True)
 
     with suppress(KeyboardInterrupt):
-        mirror.serve(file, address, port, show)
+        mirror.serve(file, address, port, show, plain)
     sys.stderr.write("\n")
     return 0
