@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint release bench docs pictures lock
+.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint audit release bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -71,6 +71,9 @@ lint: ready ## style, types, import directions, sizes
 	$(BIN)/vermin --no-tips --violations -t=3.8- src/podwright/pilot src/podwright/bringup/on_host src/podwright/telemetry
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_tree.py
+
+audit: ready ## known faults and licences of what is locked, and a list of it; what is not checked is no success
+	$(BIN)/python -m scripts.audit
 
 bench: ready ## measure, as ratios within one run; figures go to benchmarks/results
 	$(BIN)/python benchmarks/run_all.py

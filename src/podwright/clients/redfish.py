@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 from urllib.parse import urljoin
 
 from podwright.clients.http_client import (
@@ -24,6 +25,7 @@ from podwright.clients.http_client import (
 from podwright.spec.problems import Refusal, refuse
 
 Object = dict[str, Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
 ROOT = "/redfish/v1"
 TIMEOUT_S = 30.0
 _ANSWER_BYTES = 8 << 20
@@ -34,6 +36,19 @@ DEVICES = {"pxe": "Pxe", "disk": "Hdd", "setup": "BiosSetup", "none": "None"}
 _OVER = ("Completed", "Exception", "Killed", "Cancelled")
 
 
+def _in_words(method: Call) -> Call:
+    """Refuse a controller whose answers have another form: what it says is looked at field by field."""
+
+    @wraps(method)
+    def asked(self: Redfish, *args: Any, **fields: Any) -> Any:
+        try:
+            return method(self, *args, **fields)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise refuse(f"{self.address} does not speak Redfish: its answer has another form", exit_code=3) from None
+
+    return cast("Call", asked)
+
+
 class Redfish:
     """One controller; making this object touches nothing. Only the loopback is spoken to without TLS."""
 
@@ -42,6 +57,7 @@ class Redfish:
         self._authorization = basic(login)
         self._certificates = certificates
 
+    @_in_words
     def system(self, host: str) -> Object:
         """Return the system of a host: the one of its name, else the only one there is."""
         members = [self.get(member["@odata.id"]) for member in self.get(f"{ROOT}/Systems")["Members"]]
@@ -50,23 +66,27 @@ class Redfish:
             return (named or members)[0]
         raise refuse(f"{self.address} has {len(members)} systems, and none is called {host}", exit_code=1)
 
+    @_in_words
     def reset(self, system: Object, kind: str) -> None:
         """Switch a system on or off, or start it again."""
         action = system["Actions"]["#ComputerSystem.Reset"]
         self._send("POST", action["target"], {"ResetType": kind})
 
+    @_in_words
     def boot_next(self, system: Object, device: str) -> None:
         """Choose what a system boots from, for the next time alone."""
         enabled = "Disabled" if device == "None" else "Once"
         wanted = {"BootSourceOverrideTarget": device, "BootSourceOverrideEnabled": enabled}
         self._send("PATCH", system["@odata.id"], {"Boot": wanted})
 
+    @_in_words
     def firmware(self, system: Object) -> list[Object]:
         """Return the firmware of a system; an entry that names no system belongs to all of this controller."""
         listed = self.get(f"{ROOT}/UpdateService/FirmwareInventory")["Members"]
         entries = [self.get(member["@odata.id"]) for member in listed]
         return [entry for entry in entries if _belongs(entry, system["@odata.id"])]
 
+    @_in_words
     def update(self, image: str, targets: list[str], timeout_s: float = 1800.0) -> str:
         """Have the controller fetch an image and write it; return its last word, and refuse what it refused."""
         task = self._send(

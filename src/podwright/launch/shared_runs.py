@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -39,10 +41,11 @@ MAX_USERS, MAX_RUNS, MAX_RECORD_BYTES = 10_000, 10_000, 1 << 20
 class SharedRun(Run):
     """A colleague's run, by the copy that was made of it; it goes by USER/ID."""
 
-    def __init__(self, copy: tempfile.TemporaryDirectory[str], known: Record) -> None:
-        session = Session(Home.open(Path(copy.name)), engines={}, schedulers={})
+    def __init__(self, copy: Path, known: Record) -> None:
+        session = Session(Home.open(copy), engines={}, schedulers={})
         super().__init__(session, known.id.rpartition("/")[2])
-        self._copy, self._known = copy, known
+        self._known = known
+        weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
 
     def record(self) -> Record:
         """Return what its owner shared: nobody is asked, and nothing changes any more."""
@@ -84,14 +87,14 @@ def _copied(folder: Path, user: str) -> SharedRun:
     known = _record_of(folder, user)
     if known is None:
         raise refuse(f"the shared run {user}/{folder.name} cannot be read: its record is damaged")
-    copy = tempfile.TemporaryDirectory(prefix="podwright-shared-")
-    target = Path(copy.name, "runs", folder.name)
-    target.mkdir(parents=True, mode=0o700)
     try:
         asked = parse_asked(json.loads(read_untrusted(folder, RUN_FILE, MAX_RECORD_BYTES)))
         asked = replace(asked, id=folder.name, points=0, parent=None, target="shared", user=user)
     except (OSError, ValueError, RecursionError) as error:
         raise refuse(f"the shared run {user}/{folder.name} cannot be read: {error}") from None
+    copy = Path(tempfile.mkdtemp(prefix="podwright-shared-"))
+    target = copy / "runs" / folder.name
+    target.mkdir(parents=True, mode=0o700)
     write_whole(target / RUN_FILE, json.dumps(asked.as_json()).encode())
     own = replace(known, id=folder.name, folder=str(target))
     write_whole(target / RECORD_FILE, json.dumps(own.as_json()).encode())

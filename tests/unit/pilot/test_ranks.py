@@ -186,3 +186,22 @@ def test_a_launcher_for_which_there_are_no_files_is_a_failure(attempt: Attempt, 
     attempt.ranks._launch(["true"], {}, "/")
     assert attempt.ranks.failure is not None
     assert attempt.ranks.failure.why == "the launcher cannot be started: Too many open files"
+
+
+def test_a_rank_that_ends_with_its_launcher_is_heard_before_the_launcher_is_blamed(attempt: Attempt) -> None:
+    """On a busy machine both have ended when the pilot looks, and only the launcher was looked at so far."""
+    shim = attempt.shim(b'{"rank": 0}\n')
+    _, ((_, _, ends),), _, _ = shim.recvmsg(65536, socket.CMSG_SPACE(2 * array.array("i").itemsize))
+    out, err = array.array("i", ends)
+    pid = attempt.ranks._launchers.start(["/bin/sh", "-c", "exit 127"], dict(os.environ), "/")
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    os.write(err, b"podwright: no-such-program: command not found\n")
+    shim.sendall(b'{"child": 5}\n{"status": %d}\n' % (127 << 8))
+    for end in (out, err):
+        os.close(end)
+    attempt.loop.reap()
+    attempt.ranks.check()
+    failure = attempt.ranks.failure
+    assert failure is not None
+    assert (failure.rank, failure.code) == (0, 127)
+    assert failure.tail == ["podwright: no-such-program: command not found"]

@@ -60,7 +60,17 @@ OTHERWISE = (
 
 
 def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> Status:
-    """Return what a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits."""
+    """Return what a run's own object means for it, whatever its kind; the Kubernetes pods say why it waits.
+
+    Others may write such objects, too: one of another form is that run's trouble alone.
+    """
+    try:
+        return _meaning(job, pods, events)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError):
+        return Status("there", "Kubernetes reports it in a form that is not understood")
+
+
+def _meaning(job: Object, pods: Sequence[Object], events: Iterable[Object]) -> Status:
     if job["metadata"].get("deletionTimestamp"):
         return Status("there", "is being ended")
     rows = job.get("status", {}).get("conditions", [])

@@ -244,6 +244,9 @@ class Ranks:
     def check(self) -> None:
         """Look at launchers that ended. A launcher that fails while its ranks are fine is a failure of its own."""
         for status, log in self._launchers.ended():
+            for rank in list(self.ranks.values()):
+                if rank.code is None:  # its last word may wait to be read, which came before its launcher's end
+                    self._hear_shim(rank)
             code, name = exit_facts(status)
             after_s = round(time.monotonic() - self.began, 3)
             started, expected = len(self.ranks), self._order.ranks_per_node
