@@ -1,6 +1,7 @@
 """Whether a language model learns the same with bf16 weights (exact values kept by the optimizer) as with fp32 ones.
 
     python3 benchmarks/gpu_curve.py [--size 124M] [--steps 200] [--json OUT]        where the GPU is
+    python3 benchmarks/gpu_curve.py --fp8 --steps 500                               fp8 products beside bf16, two seeds
 
 Both arms see the same text in the same order, from the same first weights, at the rate of the program. Their losses are
 told step by step, and as the mean of the last tenth.
@@ -26,6 +27,12 @@ ARMS = {
     "fp32 weights": ("--weights", "fp32", "--precision", "bf16"),
     "bf16 weights": ("--weights", "bf16", "--precision", "fp32"),
 }
+FP8_ARMS = {
+    "bf16": ARMS["bf16 weights"],
+    "bf16, other seed": (*ARMS["bf16 weights"], "--seed", "1"),
+    "fp8": (*ARMS["bf16 weights"], "--fp8"),
+}
+"""Two seeds show what chance makes of a loss."""
 
 
 def losses_of(arm: tuple[str, ...], size: str, steps: int, device: str) -> list[float]:
@@ -55,9 +62,11 @@ def main() -> int:
     given.add_argument("--steps", type=int, default=200, help="of each arm (default: %(default)s)")
     given.add_argument("--device", default="cuda")
     given.add_argument("--json", type=Path, default=RESULTS / "gpu_curve.json")
+    given.add_argument("--fp8", action="store_true", help="fp8 products beside bf16")
     options = given.parse_args()
+    arms = FP8_ARMS if options.fp8 else ARMS
     sys.path.insert(0, str(ROOT / "programs" / "transformer"))
-    curves = {name: losses_of(arm, options.size, options.steps, options.device) for name, arm in ARMS.items()}
+    curves = {name: losses_of(arm, options.size, options.steps, options.device) for name, arm in arms.items()}
     last = max(1, options.steps // 10)
     ends = {name: statistics.fmean(curve[-last:]) for name, curve in curves.items()}
     document: dict[str, Any] = {"size": options.size, "last_tenth": ends, "losses": curves}

@@ -66,7 +66,7 @@ RULES = (
     Rule("cli-doors", "imports of the CLI past the front door of a band", doors.cli_doors),
     Rule("door-names", "names asked of a door that has none of them", doors.door_names),
     Rule("command-effects", "commands that start threads, processes, servers", doors.command_effects),
-    Rule("parameters", f"functions of over {doors.MAX_PARAMETERS} parameters", doors.many_parameters, ceiling=1),
+    Rule("parameters", f"functions of over {doors.MAX_PARAMETERS} parameters", doors.many_parameters),
     Rule("engine-imports", "imports of one engine by another", imports.engine_imports),
     Rule("asserts", "tests that assert nothing", suite.tests_without_asserts),
     Rule("patches", "patches per 100 tests", suite.patches, suite.per_100_tests, 2),

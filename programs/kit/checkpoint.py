@@ -1,27 +1,137 @@
-"""Checkpoints that are whole or absent: written beside, synced, renamed; the last two are kept."""
+"""Checkpoints that are whole or absent, and cost a step next to nothing: the last two are kept.
+
+A state is copied into memory that stays allocated, on a GPU pinned and on a stream of its own, and a thread writes it
+beside, syncs and renames it while the training goes on.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
+import threading
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
+from torch import Tensor
 
 KEPT = 2
 State = dict[str, Any]
 
 
-def save(folder: Path, step: int, state: State) -> Path:
+class Background:
+    """Writes states while the training goes on, one at a time: one that is due waits for the last, or is left out."""
+
+    def __init__(self, folder: Path, skips: bool = False) -> None:
+        self._folder, self._skips = folder, skips
+        self._memory: dict[str, Tensor] = {}
+        self._stream: Any = None
+        self._copied: Any = None
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self.skipped = 0
+        """Those that were due while another was written, and left out."""
+        self.written, self.seconds, self.bytes = 0, 0.0, 0
+        """How many are on disk, and how long the last one took to write, and what it holds."""
+
+    def save(self, step: int, state: State) -> bool:
+        """Begin to keep the state after `step`; returns whether it will be there."""
+        self.check()
+        if self._skips and self.is_busy:
+            self.skipped += 1
+            return False
+        self.wait()
+        copy = self._copy_of(state)
+        if self._stream is not None:
+            self._copied = self._stream.record_event()
+        self._thread = threading.Thread(target=self._write, args=(step, copy), name="checkpoint", daemon=True)
+        self._thread.start()
+        return True
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether one is being written."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def before_change(self) -> None:
+        """Hold the GPU, not this process, until the state is copied: what follows changes it."""
+        if self._copied is not None:
+            torch.cuda.current_stream().wait_event(self._copied)
+            self._copied = None
+
+    def check(self) -> None:
+        """Raise what a checkpoint could not be written for."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def wait(self, limit_s: float | None = None) -> bool:
+        """Wait for the one that is being written; returns whether none is any more."""
+        if self._thread is not None:
+            self._thread.join(limit_s)
+            if self._thread.is_alive():
+                return False
+            self._thread = None
+        self.check()
+        return True
+
+    def _write(self, step: int, state: State) -> None:
+        began = time.monotonic()
+        try:
+            if self._stream is not None:
+                self._stream.synchronize()
+            path = save(self._folder, step, state)
+            self.written, self.seconds, self.bytes = self.written + 1, time.monotonic() - began, path.stat().st_size
+        except BaseException as error:  # told to the training, at its next step
+            self._error = error
+
+    def _copy_of(self, value: Any, name: str = "") -> Any:
+        """A state in memory that nothing changes while it is written."""
+        if isinstance(value, dict):
+            return {key: self._copy_of(inside, f"{name}/{key}") for key, inside in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._copy_of(inside, f"{name}/{at}") for at, inside in enumerate(value))
+        return self._copy_of_tensor(value, name) if isinstance(value, Tensor) else value
+
+    def _copy_of_tensor(self, tensor: Tensor, name: str) -> Tensor:
+        kept = self._memory.get(name)
+        if kept is None or (kept.shape, kept.dtype, kept.stride()) != (tensor.shape, tensor.dtype, tensor.stride()):
+            # In the order of its memory, too: a fused optimizer goes through weights and state as they lie.
+            kept = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            self._memory[name] = kept
+        if not tensor.is_cuda:
+            return kept.copy_(tensor.detach())
+        if self._stream is None:
+            self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        if self._copied is None:
+            self._stream.wait_stream(torch.cuda.current_stream())
+            self._copied = self._stream.record_event()
+        with torch.cuda.stream(self._stream):
+            kept.copy_(tensor.detach(), non_blocking=True)
+        tensor.record_stream(self._stream)  # one that was put together for this is gone before it is copied
+        return kept
+
+    def figures(self) -> dict[str, float | int]:
+        """What the last one took and holds, what the copies take of the host's memory, and how many were left out."""
+        memory = sum(tensor.nbytes for tensor in self._memory.values())
+        taken = {"checkpoint_write_s": self.seconds, "checkpoint_bytes": self.bytes, "checkpoint_memory_bytes": memory}
+        return {**taken, "checkpoints": self.written, "checkpoints_skipped": self.skipped}
+
+
+def _opened(path: Path) -> IO[bytes]:
+    return path.open("wb")
+
+
+def save(folder: Path, step: int, state: State, opened: Callable[[Path], IO[bytes]] = _opened) -> Path:
     """Write the state after `step`; returns when it is on disk."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08d}.pt"
     fresh = folder / f".{path.name}.{os.getpid()}"
     try:
-        with fresh.open("wb") as file:
+        with opened(fresh) as file:
             torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())

@@ -7,6 +7,7 @@ with a checkpoint and exit code 143.
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -18,12 +19,15 @@ import torch
 from torch import Tensor, nn
 
 from . import checkpoint, nsight
+from .compiled import folder_of, keep_compiled
 from .mlperf import Log
 from .options import Shared
 from .precision import Precision
 from .profile import StepProfile
+from .sharding import is_sharded, load_whole, whole_state
+from .speed import Recent
 from .tell import Teller, Value
-from .timing import StepTimes, join_ranks
+from .timing import StepTimes, join_ranks, mark_compiling
 from .world import Pulse, World, add_up, enter, leave, match_buffers, share
 
 STOPPED = 143
@@ -111,11 +115,19 @@ class Loop:
         self.profile = StepProfile(settings.profile_steps, world, self.times, settings.out)
         model: nn.Module = task.net
         if settings.compile or settings.tune:
+            kept = folder_of(os.environ)
+            if kept is not None:
+                keep_compiled(kept, world.device)
+            mark_compiling(self.times)
             model = torch.compile(model, options={"coordinate_descent_tuning": settings.tune})  # type: ignore[assignment]
-        if world.size > 1:
+        self._joined = world.size > 1 and not is_sharded(task.net)
+        if self._joined:
             model = join_ranks(model, world.device, self.times)
         self.model, self.place, task.pulse = model, Place(), self.pulse
-        self._began, self._counted = time.monotonic(), 0
+        self._recent = Recent()
+        self._kept: checkpoint.Background | None = None
+        if settings.checkpoint is not None and world.leads:
+            self._kept = checkpoint.Background(settings.checkpoint, settings.skip_checkpoints)
 
     @property
     def step(self) -> int:
@@ -146,26 +158,34 @@ class Loop:
             reached = self._score(epoch, began)
             if reached or epoch == self.task.epochs:
                 self.profile.close()
+                self.settle()
                 return reached or self.task.target is None
             self.place = Place(epoch)
         return False
 
     def _train_epoch(self) -> None:
         self.model.train()
-        self._began, self._counted = time.monotonic(), 0
         every = TOLD_EVERY_STEPS if self.world.on_gpu else 1
         self.times.begin()
+        began = time.monotonic()
         for batch in self.task.batches(self.place.epoch, self.place.step):
             self.times.mark("input")
             loss = self.train_step(batch)
             self.place.step += 1
-            self._counted += 1
-            self._tell(self.step - 1, self.pulse.beat(loss if self.place.step % every == 0 else None))
+            told = self.pulse.beat(loss if self.place.step % every == 0 else None)
+            self.times.mark("compute")
             self._keep()
+            now = time.monotonic()
+            self._recent.add(now - began)
+            self._tell(self.step - 1, told)
             self.times.begin()
-            self.profile.step()
+            began = time.monotonic()
+            if self.profile.step():
+                self.times.leave_out()
+                began = time.monotonic()
         self._tell(self.step, self.pulse.flush())
         self.save()
+        self.times.mark("checkpoint")
 
     def train_step(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Forward, backward, update; returns the loss."""
@@ -173,20 +193,31 @@ class Loop:
         torch.manual_seed((self.settings.seed << 32) + self.step * self.world.size + self.world.rank)
         for group in task.optimizer.param_groups:
             group["lr"] = task.rate((self.step + 1) / self.steps) * group.get("scale", 1.0)
+        self._hold(changing="buffers")
         with self.precision.reduced():
             loss: Tensor = self.model(*batch)
         task.optimizer.zero_grad(set_to_none=True)
         self.precision.backward(loss)
-        self.times.mark("communication" if self.world.size > 1 else "compute")
+        self._hold(changing="weights")
+        self.times.mark("communication" if self._joined else "compute")
         self.precision.update(task.optimizer, task.steepest)
         self.times.mark("compute")
         return loss.detach()
 
+    def _hold(self, changing: str) -> None:
+        """Hold the device until a checkpoint is copied: weights change at an update, buffers before it."""
+        has_buffers = next(self.task.net.buffers(), None) is not None
+        if self._kept is not None and has_buffers == (changing == "buffers"):
+            self._kept.before_change()
+
     def _keep(self) -> None:
         """Write a checkpoint where one is due, and stop where any rank was asked to."""
         every = self.settings.checkpoint_steps
+        if self._kept is not None:
+            self._kept.check()
         if self.pulse.stop:
             self.save()
+            self.settle()
             add_up(torch.zeros(1))  # a rank that left at once would have the launcher end the one that still writes
             raise Stopped
         if every and self.place.step % every == 0:
@@ -196,7 +227,7 @@ class Loop:
     def _tell(self, step: int, loss: float | None) -> None:
         if loss is None:
             return
-        per_s = self._counted * self.global_batch / max(1e-9, time.monotonic() - self._began)
+        per_s = self._recent.steps_per_s() * self.global_batch
         values = self.progress() | {"step": step, self.task.speed: round(per_s, 2)}
         if self.task.flops_per_sample:
             values["tflops"] = per_s * self.task.flops_per_sample / self.world.size / 1e12
@@ -211,23 +242,39 @@ class Loop:
             self.log.point("eval_accuracy", round(values[task.quality], 6), epoch_num=epoch)
             self.pulse.flush()
         self.teller.values(self.progress() | values | {"epoch_s": time.monotonic() - epoch_began})
+        self.times.mark("evaluation")
         listed = "  ".join(f"{name} {value:.4g}" for name, value in values.items())
         self.teller.line(f"epoch {epoch}/{task.epochs}  {listed}  scored in {time.monotonic() - began:.1f} s")
         return task.target is not None and values[task.quality] >= task.target
 
     def save(self) -> None:
         """Write a checkpoint, if any are kept; the leader's state is everyone's."""
-        folder = self.settings.checkpoint
-        if folder is None or not self.world.leads:
+        if self.settings.checkpoint is None:
+            return
+        model, optimizer = whole_state(self.task.net, self.task.optimizer)  # in which every rank has a part
+        if self._kept is None:
             return
         state = {
-            "model": self.task.net.state_dict(),
-            "optimizer": self.task.optimizer.state_dict(),
+            "model": model,
+            "optimizer": optimizer,
             "epoch": self.place.epoch,
             "samples": self.place.step * self.global_batch,
             "shape": self.task.shape(),
         }
-        checkpoint.save(folder, self.step, state)
+        self._kept.save(self.step, state)
+
+    def settle(self) -> None:
+        """Wait for the checkpoint that is being written, no longer than the run is given to end."""
+        if self._kept is None:
+            return
+        if not self._kept.wait(self.settings.grace_s):
+            self.teller.warn(
+                f"the last checkpoint is not whole after {self.settings.grace_s:g} s: the one before stays"
+            )
+        if self._kept.skipped:
+            self.teller.line(f"{self._kept.skipped} checkpoints were left out: the one before was still being written")
+        if self._kept.written:
+            self.teller.values({"step": self.step, **self._kept.figures()})
 
     def resume(self) -> None:
         """Go on from the newest whole checkpoint, if there is one.
@@ -245,8 +292,7 @@ class Loop:
         if differs:
             message = f"{folder}/{name} is of another network, by its {' and '.join(differs)}"
             raise SystemExit(f"{message}\n\nhint: give --checkpoint another folder")
-        self.task.net.load_state_dict(state["model"])
-        self.task.optimizer.load_state_dict(state["optimizer"])
+        load_whole(self.task.net, self.task.optimizer, state["model"], state["optimizer"])
         self.place = self._place_of(state)
         where = f"epoch {self.place.epoch + 1}, step {self.place.step} of {self.task.steps}"
         self.teller.line(f"resumed from {name}: {where}")
@@ -285,8 +331,11 @@ def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
         teller.line(f"stopped at step {loop.step} of {loop.steps}")
         code = STOPPED
     except RuntimeError:
+        loop.settle()
         if loop.pulse.asked:  # a rank that was asked first is gone already, and its connection with it
             return STOPPED
         raise
+    except OSError as error:
+        raise SystemExit(f"{error}\n\nhint: the last whole checkpoint is in {settings.checkpoint}") from error
     leave()
     return code

@@ -77,6 +77,8 @@ class Shared:
     precision: str = option("auto", str, "auto is bf16 on a GPU that has it, else fp32", PRECISIONS)
     device: str = option("auto", str, "auto is cuda where there is a GPU", DEVICES)
     checkpoint_steps: int = option(50, whole_of, "steps between checkpoints within an epoch; 0: at its end only")
+    skip_checkpoints: bool = switch("leave one out that is due while another is written, instead of waiting for it")
+    grace_s: float = option(30.0, positive_of, "most seconds to wait for a checkpoint at the end; $PODWRIGHT_GRACE_S")
     tell_every_s: float = option(0.5, float, "least seconds between two lines of progress")
     seed: int = option(0, whole_of, "decides first weights and the order of samples")
     compile: bool = switch("use torch.compile; slow to start")
@@ -100,6 +102,8 @@ def read_settings(
         given.setdefault("out", Path(environment["PODWRIGHT_FOLDER"]) / "results")
     if "checkpoint" in settings and environment.get("PODWRIGHT_CHECKPOINT"):
         given.setdefault("checkpoint", Path(environment["PODWRIGHT_CHECKPOINT"]))
+    if "grace_s" in settings and environment.get("PODWRIGHT_GRACE_S"):
+        given.setdefault("grace_s", float(environment["PODWRIGHT_GRACE_S"]))
     if "profile_steps" in settings and environment.get("PODWRIGHT_PROFILE", "").isdecimal():
         given.setdefault("profile_steps", int(environment["PODWRIGHT_PROFILE"]))
     return kind(**given)

@@ -38,16 +38,19 @@ class StepProfile:
         self._looks = False
         self._began, self._before = 0.0, dict[str, float]()
 
-    def step(self) -> None:
-        """A step is over."""
+    def step(self) -> bool:
+        """A step is over; returns whether the profiler took time to begin or to write."""
         if self._looks:
             self._seen += 1
             if self._seen >= self._left:
                 self.close()
+                return True
         elif self._left:
             self._skip -= 1
             if self._skip == 0:
                 self._begin()
+                return True
+        return False
 
     def _begin(self) -> None:
         self._wait()

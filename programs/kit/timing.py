@@ -1,4 +1,8 @@
-"""Where the time of a step goes: waiting for input, computing, waiting for other ranks, writing checkpoints."""
+"""Where the time of a training goes; its parts sum to the whole.
+
+Waiting for input, computing, waiting for other ranks, keeping checkpoints, compiling, scoring: each moment of a
+training is in one of them. While a profiler starts and writes, the clock stands still.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,11 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch._dynamo.callback import on_compile_end, on_compile_start
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn.parallel import DistributedDataParallel
 
-PARTS = ("input", "compute", "communication", "checkpoint")
+PARTS = ("input", "compute", "communication", "checkpoint", "compile", "evaluation")
 Mark = tuple[str, Any]
 """The part that ends here, and the moment: seconds on a CPU, an event of its stream on a GPU."""
 OPEN_AT_MOST = 64
@@ -34,16 +39,29 @@ class StepTimes:
         self._steps = 0
 
     def begin(self) -> None:
-        """A step begins; the one before is over."""
+        """A step begins where the one before ended, at its last mark."""
         if self._marks:
             self._open.append(self._marks)
-        self._marks = [("", self._now())]
+        self._marks = [("", self._marks[-1][1] if self._marks else self._now())]
         while self._open and (len(self._open) > OPEN_AT_MOST or self._is_past(self._open[0])):
             self._add(self._open.popleft())
+            self._steps += 1
 
     def mark(self, part: str) -> None:
         """The time since the last mark went into `part`."""
-        self._marks.append((part, self._now()))
+        if self._marks:
+            self._marks.append((part, self._now()))
+
+    def leave_out(self) -> None:
+        """The time since the last mark went into something that is no part of a training."""
+        self.mark("")
+
+    def end(self) -> None:
+        """Nothing is open any more; the next step begins at a moment of its own."""
+        for marks in (*self._open, self._marks):
+            self._add(marks)
+        self._open.clear()
+        self._marks = []
 
     def told(self) -> dict[str, float]:
         """Seconds of a mean step by part, since the last call; empty when no step has ended."""
@@ -69,16 +87,22 @@ class StepTimes:
 
     def _add(self, marks: list[Mark]) -> None:
         for (_, before), (part, after) in pairwise(marks):
-            seconds = self._between(before, after)
-            self._sums[part] += seconds
-            self._all[part] += seconds
-        self._steps += 1
+            if part:
+                seconds = self._between(before, after)
+                self._sums[part] += seconds
+                self._all[part] += seconds
 
     def _between(self, before: Any, after: Any) -> float:
         if not self._on_gpu:
             return float(after - before)
         after.synchronize()
         return float(before.elapsed_time(after)) / 1000
+
+
+def mark_compiling(times: StepTimes) -> None:
+    """Have what torch.compile takes inside of a step counted as compiling; what came before it was computing."""
+    on_compile_start(lambda about: times.mark("compute"))
+    on_compile_end(lambda about: times.mark("compile"))
 
 
 def join_ranks(model: nn.Module, device: torch.device, times: StepTimes) -> DistributedDataParallel:

@@ -2,30 +2,34 @@
 
     python programs/resnet/train.py                          a small one learns digits, on any machine
     torchrun --nproc-per-node 8 programs/resnet/train.py --synthetic --compile --batch 512     ResNet-50's speed on GPUs
+    torchrun --nproc-per-node 8 programs/resnet/train.py --data FOLDER --compile --batch 256   ResNet-50 on pictures
     podwright run examples/resnet.yaml
 
-The digits are made when the training starts (digits.py). Synthetic pictures are noise that stays on the device: they
-show the speed of the step and teach nothing.
+FOLDER has a folder of JPEGs for each class (photos.py). The digits are made when the training starts (digits.py).
+Synthetic pictures are noise that stays on the device: they show the speed of the step and teach nothing.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+import photos
 from digits import CLASSES, make
+from kit.loader import Loader
 from kit.loop import Task, run
 from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
-from kit.samples import order_of
+from kit.samples import InMemory, as_it_is, from_step, loader_of
 from kit.world import World, add_up
 from model import STAGES, ResNet
 
@@ -34,6 +38,8 @@ SMALL = ((16, 1, 2), (32, 1, 2), (64, 1, 2))
 GFLOP_FORWARD = 8.18
 """Operations of ResNet-50 on one picture of 224 x 224; a training step does three times as many."""
 EVAL_SHARE = 5
+SMALLEST = 64
+"""Pixels of a side: of less ResNet-50 leaves nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,8 @@ class Config(Shared):
         0.4, positive_of, "highest learning rate, for 256 pictures per step over all ranks; scaled with it"
     )
     target: float = option(0.95, positive_of, "ends when this share of the held-out pictures is named right")
+    data: Path | None = field(default=None, metadata={"type": Path, "help": "folder of JPEGs, a folder for each class"})
+    side: int = option(224, count_of, "pixels of a picture of --data; below 64 the small network looks at them")
     synthetic: bool = switch("ResNet-50 on noise of 224 x 224: for speed")
     steps: int = option(200, count_of, "steps of an epoch of synthetic pictures")
 
@@ -82,13 +90,14 @@ class Digits(Task):
         self.optimizer = sgd(self.net)
         self.epochs, self.batch = config.epochs, config.batch
         self.train_samples, self.eval_samples = len(self.truth), len(self.held_truth)
-        self.steps = max(1, self.train_samples // (config.batch * world.size))
+        self.loader = loader_of(
+            InMemory(self.pictures, self.truth), config.batch, world, config.seed, collate_fn=as_it_is
+        )
+        self.steps = self.loader.steps
 
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
         """This rank's share of each step."""
-        for chosen in order_of(self.train_samples, self.batch, self.world, self.config.seed, epoch, start):
-            index = chosen.to(self.world.device)
-            yield self.pictures[index], self.truth[index]
+        return from_step(self.loader, epoch, start)
 
     def rate(self, progress: float) -> float:
         """Up and down again, in proportion to the pictures of a step."""
@@ -106,6 +115,50 @@ class Digits(Task):
     def shape(self) -> dict[str, Any]:
         """What must be equal for a checkpoint to fit."""
         return {"program": "resnet", "stages": [list(stage) for stage in SMALL]}
+
+
+class Pictures(Task):
+    """The task: JPEGs of a folder."""
+
+    benchmark, quality = "resnet", "accuracy"
+    net: Named
+
+    def __init__(self, config: Config, world: World) -> None:
+        torch.backends.cudnn.benchmark = True
+        self.config, self.world, self.target = config, world, config.target
+        self.train_set, self.score_set, self.classes = photos.read(str(config.data), config.side)
+        small = config.side < SMALLEST
+        self.stages = SMALL if small else STAGES
+        network = ResNet(len(self.classes), self.stages, small=small)
+        self.net = Named(network).to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.optimizer = sgd(self.net)
+        self.flops_per_sample = 0.0 if small else 3 * GFLOP_FORWARD * 1e9 * (config.side / 224) ** 2
+        self.epochs, self.batch = config.epochs, config.batch
+        self.train_samples, self.eval_samples = len(self.train_set), len(self.score_set)
+        self.loader = loader_of(self.train_set, config.batch, world, config.seed).to(world.device)
+        self.steps = self.loader.steps
+
+    def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
+        """This rank's share of each step."""
+        for pixels, truth in from_step(self.loader, epoch, start):
+            yield pixels.permute(0, 3, 1, 2), truth
+
+    def rate(self, progress: float) -> float:
+        """Up and down again, in proportion to the pictures of a step."""
+        return warm_then_cosine(progress, self.config.lr * self.batch * self.world.size / 256, warm=0.15)
+
+    @torch.no_grad()
+    def score(self) -> dict[str, float]:
+        """The share of held-out pictures that are named right."""
+        right = torch.zeros((), dtype=torch.int64, device=self.world.device)
+        loader = Loader(self.score_set, self.batch, shuffle=False, tail="uneven")
+        for pixels, truth in loader.among(self.world.rank, self.world.size).to(self.world.device):
+            right += (self.net.net(centred(pixels.permute(0, 3, 1, 2))).argmax(1) == truth).sum()
+        return {"accuracy": float(add_up(right)) / self.eval_samples}
+
+    def shape(self) -> dict[str, Any]:
+        """What must be equal for a checkpoint to fit."""
+        return {"program": "resnet", "stages": [list(stage) for stage in self.stages], "classes": self.classes}
 
 
 class Synthetic(Noise):
@@ -144,7 +197,9 @@ def sgd(net: nn.Module) -> torch.optim.Optimizer:
 def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
     config = read_settings(Config, "Train a ResNet to name what a picture shows.", arguments)
-    kind: type[Digits] | type[Synthetic] = Synthetic if config.synthetic else Digits
+    kind: type[Digits] | type[Pictures] | type[Synthetic] = Pictures if config.data else Digits
+    if config.synthetic:
+        kind = Synthetic
     return run(config, partial(kind, config))
 
 

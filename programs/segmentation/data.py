@@ -8,7 +8,7 @@ would invent classes. Frames are split by scene, since neighbours in a drive loo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +16,11 @@ import numpy as np
 import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from classes import IGNORE, Classes
 
-PLAIN, BLANK = -1, -2  # instead of a draw: the frame as it is; the frame with nothing to learn or score
-Key = tuple[int, int]  # index of a frame, and the draw that alters it
+Key = int | tuple[int, int]  # index of a frame, and the draw that alters it where it is altered
 Say = Callable[[str], None]
 
 
@@ -91,9 +90,11 @@ def split_by_scene(frames: list[Frame], held_out: float) -> tuple[list[Frame], l
 class Frames(Dataset[tuple[Tensor, Tensor]]):
     """Pictures (3, H, W) as bytes and class ids (H, W), all of one size.
 
-    A key carries the draw that decides mirror and light, so a frame depends on nothing but its key: a resumed run
-    sees what the uninterrupted one would have seen.
+    With `draws` a key carries the draw that decides mirror and light, so a frame depends on nothing but its key: a
+    resumed run sees what the uninterrupted one would have seen.
     """
+
+    draws = False
 
     def __init__(self, frames: Sequence[Frame], classes: Classes, size: tuple[int, int], say: Say) -> None:
         self.frames = list(frames)
@@ -107,15 +108,13 @@ class Frames(Dataset[tuple[Tensor, Tensor]]):
         return len(self.frames)
 
     def __getitem__(self, key: Key) -> tuple[Tensor, Tensor]:
-        index, draw = key
+        index, *draws = key if isinstance(key, tuple) else (key,)
         frame = self.frames[index]
         picture = _open(frame.image).resize(self.size, Image.Resampling.BILINEAR)
         ids = Image.fromarray(self._to_ids(_open(frame.label), frame.label)).resize(self.size, Image.Resampling.NEAREST)
         pixels, truth = np.array(picture), np.array(ids)
-        if draw >= 0:
+        for draw in draws:
             pixels, truth = alter(pixels, truth, np.random.default_rng(draw))
-        elif draw == BLANK:
-            truth[:] = IGNORE
         return torch.from_numpy(pixels).permute(2, 0, 1), torch.from_numpy(truth)
 
     def _to_ids(self, label: Image.Image, path: Path) -> np.ndarray:
@@ -146,41 +145,3 @@ def alter(pixels: np.ndarray, ids: np.ndarray, rng: np.random.Generator) -> tupl
     )
     table = (np.clip(curve, 0, 1) * 255).astype(np.uint8)
     return np.stack([table[pixels[..., channel], channel] for channel in range(3)], axis=-1), np.ascontiguousarray(ids)
-
-
-class TrainBatches(Sampler[list[Key]]):
-    """The keys of a rank's batches in one epoch, a function of seed, epoch and step only.
-
-    All ranks shuffle alike and take neighbouring slices of a step's frames; the last step is filled up from the start.
-    """
-
-    def __init__(self, count: int, batch: int, rank: int, ranks: int, seed: int) -> None:
-        self.count, self.batch, self.rank, self.ranks, self.seed = count, batch, rank, ranks, seed
-        self.epoch = 0
-        self.start = 0  # steps of the epoch that are done already
-
-    @property
-    def steps(self) -> int:
-        """Steps in a whole epoch."""
-        return -(-self.count // (self.batch * self.ranks))
-
-    def __len__(self) -> int:
-        return self.steps - self.start
-
-    def __iter__(self) -> Iterator[list[Key]]:
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(self.count)
-        for step in range(self.start, self.steps):
-            first = (step * self.ranks + self.rank) * self.batch
-            places = range(first, first + self.batch)
-            yield [(int(order[p % self.count]), self._draw(p)) for p in places]
-
-    def _draw(self, place: int) -> int:
-        return (self.seed << 40) + (self.epoch * self.steps * self.batch * self.ranks) + place
-
-
-def score_batches(count: int, batch: int, rank: int, ranks: int) -> list[list[Key]]:
-    """The keys of a rank's batches to score: every frame once, every rank the same number of batches."""
-    mine = -(-count // ranks)
-    places = [rank + ranks * i for i in range(mine)]
-    keys = [(p, PLAIN) if p < count else (0, BLANK) for p in places]
-    return [keys[i : i + batch] for i in range(0, mine, batch)]

@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor
 
 from classes import Classes
-from data import PLAIN, Frame, Frames
+from data import Frame, Frames
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
 from picture import confusion_picture, paint, save_png, side_by_side
 
@@ -51,7 +51,7 @@ class Results:
         )
 
     def _write_example(self, frames: Frames, index: int, name: str, predict: Predict) -> dict[str, Any]:
-        picture, truth = frames[index, PLAIN]
+        picture, truth = frames[index]
         said = predict(picture[None])[0]
         matrix = confusion(said, truth, len(self.classes.names))
         views = {

@@ -19,8 +19,6 @@ SIGTERM ends it after the step at hand, with a checkpoint and exit code 143.
 from __future__ import annotations
 
 import math
-import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -29,14 +27,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader
 
 from classes import read_classes, slug_of
 from config import Config, read_config
-from data import PLAIN, Frame, Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
+from data import Frame, Frames, find_frames, frames_root, split_by_scene, thin_out
+from kit.loader import Loader
 from kit.loop import Task, run
 from kit.precision import Precision
 from kit.rates import warm_then_cosine
+from kit.samples import from_step
 from kit.tell import Teller
 from kit.world import World, add_up, gather
 from metrics import confusion, iou_per_class, mean_iou, pixel_accuracy
@@ -74,8 +73,10 @@ class Scenes(Task):
         self.net = Learner(len(self.classes.names), config.width)
         self.net.to(world.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=config.lr, weight_decay=0.02, fused=True)
-        self.order = TrainBatches(len(self.train_set), config.batch, world.rank, world.size, config.seed)
-        self.epochs, self.batch, self.steps = config.epochs, config.batch, self.order.steps
+        self.train_set.draws = True
+        self.epochs, self.batch = config.epochs, config.batch
+        self.loader = self._loader(self.train_set, "pad")
+        self.steps = self.loader.steps
         self.train_samples, self.eval_samples = len(self.train_set), len(self.score_set)
         self.matrix = torch.zeros(0)
 
@@ -107,21 +108,17 @@ class Scenes(Task):
             )
         return frames
 
-    def _loader(self, frames: Frames, batches: Any) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Reads frames, ahead of time and in other processes when there is a GPU to feed."""
-        world, workers = self.world, self.config.workers
-        if workers < 0:
-            workers = min(8, max(1, len(os.sched_getaffinity(0)) // world.local_size)) if world.on_gpu else 0
-        return DataLoader(
-            frames, batch_sampler=batches, num_workers=workers, pin_memory=world.on_gpu, worker_init_fn=_deafen
-        )
+    def _loader(self, frames: Frames, tail: str) -> Loader:
+        """Reads frames, ahead of time and in other processes when there is a GPU to feed; to score, in their order."""
+        options = {"num_workers": self.config.workers} if self.config.workers >= 0 else {}
+        is_training = tail == "pad"
+        loader = Loader(frames, self.batch, seed=self.config.seed, shuffle=is_training, tail=tail, **options)
+        return loader.among(self.world.rank, self.world.size).to(self.world.device)
 
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
         """This rank's frames of each step."""
-        self.order.epoch, self.order.start = epoch, start
-        device = self.world.device
-        for pictures, truth in self._loader(self.train_set, self.order):
-            yield to_device(pictures, device), truth.to(device, non_blocking=True)
+        for pictures, truth in from_step(self.loader, epoch, start):
+            yield to_device(pictures, self.world.device), truth
 
     def rate(self, progress: float) -> float:
         """Up and down again, by the root of the frames of a step."""
@@ -132,10 +129,10 @@ class Scenes(Task):
         """Mean IoU over the held-out frames, and the share of pixels that is right."""
         count = len(self.classes.names)
         matrix = torch.zeros(count, count, dtype=torch.int64, device=self.world.device)
-        batches = score_batches(self.eval_samples, self.batch, self.world.rank, self.world.size)
-        for pictures, truth in self._loader(self.score_set, batches):
-            matrix += confusion(self.scores_of(pictures).argmax(1), truth.to(self.world.device), count)
-            self.heed()
+        for step, (pictures, truth) in enumerate(self._loader(self.score_set, "uneven")):
+            matrix += confusion(self.scores_of(pictures).argmax(1), truth, count)
+            if step < self.eval_samples // (self.batch * self.world.size):  # which all ranks make
+                self.heed()
         self.matrix = add_up(matrix).cpu()
         return {"mean_iou": mean_iou(self.matrix), "pixel_accuracy": pixel_accuracy(self.matrix)}
 
@@ -149,11 +146,10 @@ class Scenes(Task):
         """What the model makes of the frames of a folder, each rank of its share: a row for each, at the leader."""
         world, size = self.world, self.batch
         frames = self._frames_of(folder)
-        keys = [(index, PLAIN) for index in range(world.rank, len(frames), world.size)]
-        batches = [keys[start : start + size] for start in range(0, len(keys), size)]
+        mine = frames[world.rank :: world.size]
         rows: list[Row] = []
-        for batch, (pictures, truth) in zip(batches, self._loader(self._set(frames), batches), strict=True):
-            images = [frames[index].image.relative_to(folder).as_posix() for index, _ in batch]
+        for step, (pictures, truth) in enumerate(self._loader(self._set(frames), "uneven")):
+            images = [frame.image.relative_to(folder).as_posix() for frame in mine[step * size : (step + 1) * size]]
             rows += rows_of(self.scores_of(pictures).softmax(1), truth, images, self.classes.names)
         return sorted(gather(rows), key=lambda row: str(row["image"]))
 
@@ -175,11 +171,6 @@ class Scenes(Task):
         teller.values({f"iou.{slug_of(name)}": iou for name, iou in scored if iou is not None})
         teller.line(f"results in {out}")
         results.write_samples(rows)
-
-
-def _deafen(worker: int) -> None:
-    """A launcher signals the whole group; a loader must outlive that for the step at hand to end."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def main(arguments: Sequence[str]) -> int:

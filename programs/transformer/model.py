@@ -49,6 +49,7 @@ class Shape:
 SHAPES = {
     "124M": Shape(12, 768, 1024, 50304),
     "1.3B": Shape(24, 2048, 1024, 50304),
+    "6.7B": Shape(32, 4096, 1024, 50304),
 }
 """By name. GPT-2's 50,257 tokens are filled up to a multiple of 128."""
 
@@ -104,6 +105,10 @@ class Transformer(nn.Module):
         out: Tensor = self.last(x)
         return out
 
-    def forward(self, tokens: Tensor, truth: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, truth: Tensor | None = None) -> Tensor:
+        """The loss, or without a truth the scores of every next token."""
         known = self.hidden(tokens)
+        if truth is None:
+            scores: Tensor = self.out(known)
+            return scores
         return token_loss(known.flatten(0, 1), self.out.weight, truth.flatten())

@@ -23,12 +23,14 @@ from torch import Tensor, nn
 
 import stories
 import text
+from kit.fp8 import use_fp8
 from kit.loop import Task, run
 from kit.noise import Noise
 from kit.optimizers import MasterAdamW
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch, whole_of
 from kit.rates import warm_then_cosine
 from kit.samples import order_of
+from kit.sharding import shard
 from kit.world import World, add_up
 from model import SHAPES, Shape, Transformer
 from text import windows
@@ -58,6 +60,8 @@ class Config(Shared):
     synthetic: bool = switch("noise instead of text: for speed")
     steps: int = option(100, count_of, "steps of an epoch of synthetic tokens")
     weights: str = option("fp32", str, "format of the weights on the device", ("fp32", "bf16"))
+    fp8: bool = switch("products of the blocks' layers in fp8 (a GPU since Hopper)")
+    shard: bool = switch("spread weights, gradients and the optimizer's state over all ranks (FSDP2)")
 
 
 def shape_of(config: Config) -> Shape:
@@ -86,9 +90,14 @@ class Tokens(Task):
         self.config, self.world, self.size = config, world, shape_of(config)
         self.benchmark = config.model
         self.target = config.target or TARGETS[config.model]
-        self.net = Transformer(self.size).to(world.device)
+        with world.device:  # the first weights of billions are made in no time there
+            self.net = Transformer(self.size)
         if config.weights == "bf16":
             self.net.to(torch.bfloat16)
+        if config.fp8:
+            use_fp8(self.net.blocks)
+        if config.shard:
+            shard(self.net, self.net.blocks, world)
         self.optimizer = adam(self.net, config)
         self.batch, self.epochs = config.batch, config.epochs
         self.flops_per_sample = self.size.flops_per_token * self.size.context
@@ -147,10 +156,12 @@ class Text(Tokens):
         """The share of held-out tokens that are said right, and the loss, over all ranks."""
         device, chance = self.world.device, torch.Generator(self.world.device).manual_seed(1)
         sums = torch.zeros(3, dtype=torch.float64, device=device)
-        mine = torch.arange(self.world.rank, self.eval_samples, self.world.size, device=device)
-        for starts in torch.split(mine * self.length, 64):
-            seen, truth = self._puzzle(self.held_out, starts, chance)
-            scores = self.net.out(self.net.hidden(seen)).float()
+        each = -(-self.eval_samples // self.world.size)  # as many for every rank: sharded ones wait for each other
+        mine = self.world.rank + self.world.size * torch.arange(each, device=device)
+        for pieces in torch.split(mine, 64):
+            seen, truth = self._puzzle(self.held_out, pieces % self.eval_samples * self.length, chance)
+            truth = truth.masked_fill((pieces >= self.eval_samples)[:, None], -1)
+            scores = self.net(seen).float()
             asked = truth >= 0
             right = (scores.argmax(-1) == truth) & asked
             lost = nn.functional.cross_entropy(scores.flatten(0, 1), truth.flatten(), ignore_index=-1, reduction="sum")
@@ -172,6 +183,10 @@ class Synthetic(Noise, Tokens):
 def main(arguments: Sequence[str]) -> int:
     """Train as the command line says; returns the exit code."""
     config = read_settings(Config, "Train a transformer on text.", arguments)
+    if config.shard and config.weights == "bf16":
+        raise SystemExit(
+            "--shard spreads weights in fp32\n\nhint: leave --weights out; --precision bf16 computes in bf16"
+        )
     if config.size != "tiny" and not config.synthetic:
         raise SystemExit(f"--size {config.size} is for --synthetic: the text that is here would be learnt by heart")
     kind: type[Tokens] = Synthetic if config.synthetic else Text

@@ -26,6 +26,7 @@ SHAPES = {
     "failed": Shape(state="failed", retry_at=None, fail_at=60, seconds=62, said=HOSTILE),
     "running": Shape(state="running", seconds=70, retry_at=None),
     "bare": Shape(metrics=False, pictures=False, goal_missed=True),
+    "flushed": Shape(retry_at=None, flush_s=5, pictures=False),
     "ranks": Shape(nodes=3, ranks_per_node=3, gpus=3, seconds=20, retry_at=None),
     "many": Shape(nodes=140, ranks_per_node=4, gpus=1, seconds=25, retry_at=12),
 }

@@ -54,6 +54,7 @@ def test_the_button_switches_the_colours_of_page_and_charts(opener: Opener) -> N
 def test_hovering_one_chart_shows_the_values_of_all(opener: Opener) -> None:
     page = opener.open("succeeded")
     expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
+    page.locator("input[name=over][value=time]").check()
     page.locator('[data-chart="cpu-use"] .u-over').hover(position={"x": 400, "y": 30})
     for chart in ("cpu-use", "gpu-use", "net-sent"):
         expect(page.locator(f'[data-chart="{chart}"] .values')).to_have_text(re.compile(r"^at \d.*dgx001\d.*dgx002\d"))
@@ -149,9 +150,9 @@ def test_a_sweep_is_a_map_to_walk_and_a_table_to_sort(opener: Opener) -> None:
         assert len(shown) == 40
 
 
-def test_curves_can_be_seen_over_steps(opener: Opener) -> None:
+def test_curves_are_over_steps_where_there_are_steps(opener: Opener) -> None:
     page = opener.open("succeeded")
-    page.locator("input[name=over][value=step]").check()
+    expect(page.locator("input[name=over][value=step]")).to_be_checked()
     page.locator('[data-curve="loss"] .u-over').hover(position={"x": 300, "y": 60})
     expect(page.locator('[data-curve="loss"] .values')).to_have_text(re.compile(r"^at step \d+\d"))
     expect(page.locator(FIRST_VALUES)).to_contain_text("mean")
@@ -163,6 +164,15 @@ def csv_of(page: Page, name: str) -> list[list[str]]:
         page.get_by_role("button", name=f"CSV of {name}", exact=True).click()
     assert download.value.suggested_filename == f"{name.lower().replace(' ', '-')}.csv"
     return list(csv.reader(Path(download.value.path()).read_text().splitlines()))
+
+
+def test_values_that_came_at_one_instant_are_all_drawn(opener: Opener) -> None:
+    page = opener.open("flushed")
+    over_steps = csv_of(page, "loss")
+    page.locator("input[name=over][value=time]").check()
+    over_time = csv_of(page, "loss")
+    assert [row[1] for row in over_time[1:]] == [row[1] for row in over_steps[1:]]
+    assert len(over_time) > 100
 
 
 def test_curves_of_a_sweep_are_named_by_what_was_varied_and_can_be_hidden(opener: Opener) -> None:
@@ -190,7 +200,7 @@ def test_a_logarithmic_scale_and_smoothing_change_the_picture_and_not_the_file(o
     pictures.append(canvas.screenshot())
     assert len(set(pictures)) == 3
     assert csv_of(page, "loss") == rows
-    assert rows[0] == ["seconds", "loss"]
+    assert rows[0] == ["step", "loss"]
     assert len(rows) > 20
 
 

@@ -67,6 +67,25 @@ def test_a_kubernetes_pod_that_is_deleted_comes_back(kubernetes: KubernetesSite)
     assert record.results["step"] == 6
 
 
+def test_what_a_run_needs_is_made_again_where_somebody_has_deleted_it(kubernetes: KubernetesSite) -> None:
+    """Its new Kubernetes pod finds neither its order, nor its token, nor the first node."""
+    run = kubernetes.start("--steps 6 --hold-at 3", nodes=2, retries=1)
+    kubernetes.wait_step(run, 3)
+    victim = second(kubernetes, run.id)["metadata"]["name"]
+    kubernetes.lab.kubectl("delete", "configmap,service,secret", run.id, "--namespace=lab")
+    kubernetes.lab.kubectl("delete", "pod", victim, "--namespace=lab", "--wait=false")
+    record = run.wait(END_S)
+    assert (record.state, record.attempts) == ("succeeded", 2), run.explain()
+
+
+def test_a_run_that_somebody_else_deletes_is_lost_and_not_cancelled(kubernetes: KubernetesSite) -> None:
+    run = kubernetes.start("--steps 6 --hold-at 3", nodes=2)
+    kubernetes.wait_step(run, 3)
+    kubernetes.lab.kubectl("delete", "job", run.id, "--namespace=lab", "--wait=false")
+    record = until(lambda: (record := run.record()).is_final and record, "it is over", END_S)
+    assert (record.state, record.reason) == ("lost", "deleted by somebody else")
+
+
 @pytest.fixture
 def patient(kubernetes: KubernetesSite) -> KubernetesSite:
     """A client that waits for an API server as long as that takes to come back, on a busy machine too."""

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from classes import IGNORE, a2d2_classes
-from data import BLANK, PLAIN, Frames, TrainBatches, find_frames, frames_root, score_batches, split_by_scene, thin_out
+from data import Frames, find_frames, frames_root, split_by_scene, thin_out
 from scenes import YAWS_DEGREES, Plan, make
-
-counts = st.integers(1, 60)
-batches = st.integers(1, 5)
-ranks = st.integers(1, 5)
 
 
 def write(root: Path, scene: str, camera: str, number: int, label: np.ndarray | None) -> Path:
@@ -69,7 +62,7 @@ def test_unknown_colours_are_ignored_with_one_warning(tmp_path: Path) -> None:
     frames = Frames(found, a2d2_classes(), (32, 24), lines.append)
     sky = a2d2_classes().names.index("Sky")
     for index in (0, 1):
-        _, truth = frames[index, PLAIN]
+        _, truth = frames[index]
         assert (truth[:5] == IGNORE).all()
         assert (truth[5:] == sky).all()
     assert lines == [f"colours that class_list.json does not name are ignored, the first: #010203 in {found[0].label}"]
@@ -81,18 +74,17 @@ def test_colours_become_classes_before_resizing(tmp_path: Path) -> None:
     label[::2] = (0x87, 0xCE, 0xFF)
     write(tmp_path, "20260101_000000", "front_center", 1, label)
     classes = a2d2_classes()
-    _, truth = Frames(find_frames(tmp_path, (), pytest.fail), classes, (21, 17), pytest.fail)[0, PLAIN]
+    _, truth = Frames(find_frames(tmp_path, (), pytest.fail), classes, (21, 17), pytest.fail)[0]
     assert tuple(truth.shape) == (17, 21)
     assert set(truth.unique().tolist()) == {classes.names.index("Car"), classes.names.index("Sky")}
 
 
 def test_a_draw_decides_how_a_frame_is_altered(frames: Path) -> None:
     images = Frames(find_frames(frames, (), pytest.fail), a2d2_classes(), (64, 40), pytest.fail)
-    (one, truth), (again, _), (plain_one, plain_truth) = images[3, 11], images[3, 11], images[3, PLAIN]
+    (one, truth), (again, _), (plain_one, plain_truth) = images[3, 11], images[3, 11], images[3]
     assert (one == again).all()
     assert not (one == plain_one).all()
     assert (truth == plain_truth).all() or (truth == plain_truth.flip(1)).all()
-    assert (images[3, BLANK][1] == IGNORE).all()
     assert any(not (images[3, draw][1] == plain_truth).all() for draw in range(8)), "some draw must mirror"
 
 
@@ -101,7 +93,7 @@ def test_a_broken_picture_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:40])
     frames = Frames(find_frames(tmp_path, (), pytest.fail), a2d2_classes(), (32, 24), pytest.fail)
     with pytest.raises(OSError, match=f"{path}: this picture cannot be read"):
-        frames[0, PLAIN]
+        frames[0]
 
 
 def test_scenes_are_not_shared_between_training_and_score(frames: Path) -> None:
@@ -136,48 +128,7 @@ def test_full_size_frames_of_six_cameras(tmp_path: Path) -> None:
     assert {frame.camera for frame in found} == set(YAWS_DEGREES)
     frames = Frames(found, a2d2_classes(), (176, 112), pytest.fail)
     for index in range(6):
-        picture, truth = frames[index, PLAIN]
+        picture, truth = frames[index]
         assert tuple(picture.shape) == (3, 112, 176)
         assert tuple(truth.shape) == (112, 176)
         assert int(truth.max()) < 38
-
-
-@given(counts, batches, ranks, st.integers(0, 3))
-def test_an_epoch_takes_every_frame(count: int, batch: int, size: int, epoch: int) -> None:
-    taken: Counter[int] = Counter()
-    steps = set()
-    for rank in range(size):
-        order = TrainBatches(count, batch, rank, size, seed=5)
-        order.epoch = epoch
-        keys = list(order)
-        steps.add(len(keys))
-        taken.update(index for step in keys for index, _ in step)
-    assert steps == {-(-count // (batch * size))}
-    assert set(taken) == set(range(count))
-    assert max(taken.values()) - min(taken.values()) <= -(-batch * size // count)
-
-
-@given(counts, batches, ranks, st.integers(0, 3), st.data())
-def test_a_resumed_epoch_is_the_rest_of_it(count: int, batch: int, size: int, epoch: int, data: st.DataObject) -> None:
-    order = TrainBatches(count, batch, size - 1, size, seed=5)
-    order.epoch = epoch
-    whole = list(order)
-    order.start = data.draw(st.integers(0, len(whole)))
-    assert list(order) == whole[order.start :]
-    assert len(order) == len(whole) - order.start
-
-
-def test_no_two_places_of_a_training_share_a_draw() -> None:
-    order, draws = TrainBatches(7, 2, 0, 1, seed=5), Counter[int]()
-    for order.epoch in range(4):
-        draws.update(draw for step in order for _, draw in step)
-    assert set(draws.values()) == {1}
-
-
-@given(counts, batches, ranks)
-def test_every_frame_is_scored_once(count: int, batch: int, size: int) -> None:
-    shares = [score_batches(count, batch, rank, size) for rank in range(size)]
-    assert len({len(share) for share in shares}) == 1
-    keys = [key for share in shares for step in share for key in step]
-    assert sorted(index for index, draw in keys if draw == PLAIN) == list(range(count))
-    assert {draw for _, draw in keys} <= {PLAIN, BLANK}

@@ -61,7 +61,7 @@ def test_a_writer_that_is_killed_leaves_the_old_generation(tmp_path: Path, place
     again = scan(store, tree, "a2d2")
     assert (again.generation, again.changed) == (2, 1)
     assert count_labels(store, "a2d2").images == 12
-    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000003", "lock"]
+    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000001", "g000003", "lock"]
 
 
 # Where a policy's own process stops: before and behind each step that changes something.
@@ -117,14 +117,14 @@ def test_a_folder_that_may_not_be_read_is_named_and_the_rest_is_scanned() -> Non
     assert scanned.files == 6 + 9
 
 
-def test_a_label_that_may_not_be_read_is_broken_and_says_why() -> None:
+def test_a_label_that_may_not_be_read_is_not_broken_and_says_why() -> None:
     with as_nobody() as folder:
         tree = write_scenes(folder / "a2d2", scenes=2)
         next(tree.rglob("*_label_*.png")).chmod(0)
         scan(Store(folder / "home"), tree, "a2d2")
         statistics = count_labels(Store(folder / "home"), "a2d2")
-    assert (statistics.images, statistics.broken) == (5, 1)
-    assert statistics.broken_files[0]["why"] == "permission denied"
+    assert (statistics.images, statistics.broken, statistics.not_read) == (5, 0, 1)
+    assert statistics.not_read_files[0]["why"] == "permission denied"
 
 
 @pytest.mark.netns

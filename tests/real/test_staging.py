@@ -36,7 +36,7 @@ for row in rows:
     digest.update((root / row["image"]).read_bytes())
 print("digest", len(rows), digest.hexdigest())
 import podwright_data
-assert list(podwright_data.share(9, 0, 0, 1)) == list(range(9))
+assert list(podwright_data.share(9, 0, podwright_data.RankPlace(0, 1)).positions) == list(range(9))
 assert "site-packages" not in podwright_data.__file__
 """
 FILES, SIZE = 12, 50_000

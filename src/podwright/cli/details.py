@@ -109,7 +109,10 @@ MORE = {
     "data scan": (
         "What is known of files that did not change is kept. Readers see the old state until the\nnew one is whole."
         " Exit code 1: some folders could not be read; they are named."
+        " Exit\ncode 3: nothing of last time is there, as where a disk is not mounted."
     ),
+    "data move": "No file is moved. Names and sizes of a sample are compared first.",
+    "data revert": "It is published as a new generation, so the others stay in the history.",
     "data watch": (
         "Every folder is watched by inotify. Where events were lost, all of it is scanned again.\nIt ends when it"
         " is interrupted."

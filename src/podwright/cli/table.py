@@ -173,6 +173,12 @@ _ROWS = {
         )
         .with_commands(
             ("scan", "Scan a folder, or what changed in it", "/data/a2d2 --name a2d2"),
+            ("move", "Say that a dataset lies elsewhere now", "a2d2 /data/a2d2 /fast/a2d2"),
+        )
+        .with_commands(
+            ("history", "List the generations that can be gone back to", "a2d2"),
+            ("revert", "Go back to a generation", "a2d2 7"),
+            module="data.history",
         )
         .with_commands(
             ("watch", "Scan what changes, as it changes", "a2d2 --settle 5s"),
@@ -203,6 +209,11 @@ _ROWS = {
         .with_commands(
             ("stage", "Copy the files of a selection to a folder", "street/train --to /scratch/street"),
             module="data.stage",
+        )
+        .with_commands(
+            ("export", "Write a selection in a format of the field", "street --format coco --to /scratch/street"),
+            ("import", "Scan a dataset of another format", "/data/kitti --format kitti --name kitti"),
+            module="data.exchange",
         )
         .with_commands(
             ("forget", "Forget a dataset or a selection", "street"),

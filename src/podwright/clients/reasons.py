@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ssl
 
+CLOSING = ("exiting with failure status due to previous errors", "error is not recoverable: exiting now")
+"""What tar says after its reason."""
+
 
 def last_line(text: str, default: str) -> str:
     """Return the last line that a program wrote, which most often says why it failed; the default if it is silent."""
     lines = text.strip().splitlines()
-    if not lines:
-        return default
-    return lines[-1]
+    reasons = [line for line in lines if not line.lower().endswith(CLOSING)]
+    return (reasons or lines or [default])[-1]
 
 
 TLS = {

@@ -14,10 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 from podwright.analysis.statistics import known_sum
+from podwright.costs.currencies import currency_hint
 from podwright.design import Design
 from podwright.design.bom import Item
 from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
 from podwright.spec import Costs, Pod
+from podwright.spec.problems import short
 
 _KINDS = {"node": "nodes", "storage": "storage", "rack": "racks", "cable": "cables"}
 _KINDS |= {"transceiver": "cables", "cable manager": "racks"}
@@ -63,6 +65,8 @@ class CostSheet:
 
     currency: str
     items: tuple[CostItem, ...]
+    beneath: tuple[str, ...] = ()
+    """What has no amount in the sheet that these amounts were computed from."""
 
     @property
     def total(self) -> float | None:
@@ -71,8 +75,9 @@ class CostSheet:
 
     @property
     def missing(self) -> list[str]:
-        """Return the names of what has no amount."""
-        return [item.name for item in self.items if item.amount is None]
+        """Return the names of what has no amount, here or beneath."""
+        own = [item.name for item in self.items if item.amount is None]
+        return list(dict.fromkeys([*own, *self.beneath]))
 
     @property
     def at_least(self) -> bool:
@@ -116,12 +121,19 @@ class PodCosts:
     @property
     def per_gpu_hour(self) -> float | None:
         """Return what a GPU hour costs that is used; those that are not used have to be paid by it."""
+        return self.computed_per_gpu_hour if self.rent is None else self.rent
+
+    @property
+    def computed_per_gpu_hour(self) -> float | None:
+        """Return what the lines of the sheet come to, whether a price of an hour was given beside them or not."""
+        return self.at_utilization(self.utilization)
+
+    def at_utilization(self, share: float) -> float | None:
+        """Return the same if this share of the hours were used: the break-even with renting, as a curve."""
         total = self.sheet.total
-        if self.rent is not None:
-            return self.rent
         if total is None or not self.gpus:
             return None
-        return total / (self.gpu_hours * self.utilization)
+        return total / (self.gpu_hours * share)
 
     @property
     def per_node_hour(self) -> float | None:
@@ -199,6 +211,9 @@ def check_priced(pod: Pod) -> None:
         raise pod.refusal([("costs", "has no prices", hint)])
     if "currency" not in pod.costs.model_fields_set:
         raise pod.refusal([("costs.currency", "is missing", "write `currency: EUR`, or whatever the prices are in")])
+    meant = currency_hint(pod.costs.currency)
+    if meant is not None:
+        raise pod.refusal([("costs.currency", f"{short(pod.costs.currency)!r} is no currency", meant)])
 
 
 def costs_of_bill(pod: Pod, bill: Sequence[Item]) -> PodCosts:

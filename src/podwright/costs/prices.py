@@ -23,6 +23,9 @@ class PriceOffer(Strict):
     accelerator: Line = Field(description="which GPU it has")
     gpus: Count = Field(description="how many of them")
     per_hour: Positive = Field(description="price of an hour of all of it")
+    work_per_gpu_hour: Positive | None = Field(
+        default=None, description="samples or results that one GPU does in an hour, measured or published"
+    )
 
     @property
     def per_gpu_hour(self) -> float:

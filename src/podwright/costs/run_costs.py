@@ -89,10 +89,14 @@ def cost_of_run(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
     phases = phases_of(record, folder.events())
     kwh = None if energy.kwh is None else energy.kwh * (prices.pue or 1.0)
     co2 = None if kwh is None or prices.grid_co2_kg_kwh is None else kwh * prices.grid_co2_kg_kwh
-    items = [*_machines(share, phases, costs), _storage(folder.saved_bytes(), prices)]
+    items = list(_machines(share, phases, costs))
     if costs.rent is None:
-        items.insert(-1, _electricity(share, phases, costs, energy, prices))
-    return RunCosts(CostSheet(costs.sheet.currency, tuple(items)), phases, kwh, co2, record.state == "succeeded")
+        items += _people(share, phases, costs)
+        items += _electricity(share, phases, costs, energy, prices)
+    items.append(_storage(folder.saved_bytes(), prices))
+    beneath = () if costs.rent is not None else tuple(costs.sheet.missing)
+    sheet = CostSheet(costs.sheet.currency, tuple(items), beneath)
+    return RunCosts(sheet, phases, kwh, co2, record.state == "succeeded")
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,8 @@ def _share_of(asked: Asked, costs: PodCosts) -> _Share:
 def _machines(share: _Share, phases: Phases, costs: PodCosts) -> Iterator[CostItem]:
     rate, what = None, f"{share.count} {share.noun}s, whose price is not known"
     if share.per_hour is not None:
-        rate, what = share.per_hour * _without_power(costs), words.count(share.count, share.noun, grouped=False)
+        rate = share.per_hour * (1 - _part(costs, *_APART))
+        what = words.count(share.count, share.noun, grouped=False)
     yield CostItem("queue", 0.0, f"{words.duration(phases.queue_s)} of waiting, in which nothing was held")
     spans = {
         "start-up": phases.start_s,
@@ -129,23 +134,43 @@ def _machines(share: _Share, phases: Phases, costs: PodCosts) -> Iterator[CostIt
             yield CostItem(name, amount, shown)
 
 
-def _without_power(costs: PodCosts) -> float:
-    """Return the share of the sheet that is not electricity and cooling; all of it where the pod is rented."""
+_POWER, _STAFF = ("electricity", "cooling"), ("staff",)
+_APART = (*_POWER, *_STAFF)
+"""Lines of a pod's sheet that have lines of their own in that of a run."""
+
+
+def _part(costs: PodCosts, *names: str) -> float:
+    """Return which share of the sheet these lines are; nothing where the pod is rented."""
     total = costs.sheet.total
     if costs.rent is not None or not total:
-        return 1.0
-    return 1 - (costs.sheet.amount("electricity") + costs.sheet.amount("cooling")) / total
+        return 0.0
+    return sum(costs.sheet.amount(name) for name in names) / total
 
 
-def _electricity(share: _Share, phases: Phases, costs: PodCosts, energy: Energy, prices: Costs) -> CostItem:
+def _people(share: _Share, phases: Phases, costs: PodCosts) -> Iterator[CostItem]:
+    staff = _part(costs, *_STAFF)
+    if share.per_hour is not None and staff:
+        yield CostItem("staff", share.per_hour * staff * phases.held_s / 3600, "its share of staff_year")
+
+
+def _electricity(share: _Share, phases: Phases, costs: PodCosts, energy: Energy, prices: Costs) -> Iterator[CostItem]:
+    """Yield what its machines drew, measured or at full draw, and its share of the draw in hours that nobody uses.
+
+    Both ways count the same hours, so that all runs together come to what the pod's sheet has.
+    """
+    power = _part(costs, *_POWER)
+    whole = None if share.per_hour is None or not power else share.per_hour * power * phases.held_s / 3600
     if energy.kwh is not None and prices.power_price_kwh is not None:
         pue = prices.pue or 1.0
         amount = energy.kwh * pue * prices.power_price_kwh
-        return CostItem("electricity", amount, f"{energy.kwh:.3g} kWh {energy.origin}, x PUE {pue:g}")
-    power = 1 - _without_power(costs)
-    if share.per_hour is None or not power:
-        return CostItem("electricity", None, "neither measured nor given")
-    return CostItem("electricity", share.per_hour * power * phases.held_s / 3600, "modelled: the pod's full draw")
+        yield CostItem("electricity", amount, f"{energy.kwh:.3g} kWh {energy.origin}, x PUE {pue:g}")
+    elif whole is None:
+        yield CostItem("electricity", None, "neither measured nor given")
+    else:
+        yield CostItem("electricity", whole * costs.utilization, "modelled: the pod's full draw")
+    if whole is not None and costs.utilization < 1:
+        unused = f"its share of the {1 - costs.utilization:.0%} of hours that nobody uses"
+        yield CostItem("idle electricity", whole * (1 - costs.utilization), unused)
 
 
 def _storage(saved_bytes: int, prices: Costs) -> CostItem:

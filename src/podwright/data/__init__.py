@@ -10,28 +10,37 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.data.catalog.carry import Accept
+    from podwright.data.catalog.history import Keep
     from podwright.data.catalog.scan import Scanned
-    from podwright.data.front_door import Catalog, FindRequest, ScanRequest, ShowRequest, StatsRequest
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
+    from podwright.data.front_door import Catalog
     from podwright.data.labels.statistics import Statistics
     from podwright.data.launcher import CatalogLauncher, StartedRun
     from podwright.data.policies.folder import Policy
     from podwright.data.policies.policies import Policies, PolicyReport
     from podwright.data.progress import Advance, Progress
+    from podwright.data.requests import FindRequest, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.results import CatalogListing, DatasetColumns, Found, SelectionFiles
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
     from podwright.data.tree.layouts import FileRole, Layout, TypedColumn
 
 __all__ = [
+    "Accept",
     "Advance",
     "Catalog",
     "CatalogLauncher",
     "CatalogListing",
     "Choice",
     "DatasetColumns",
+    "Exported",
     "FileRole",
     "FindRequest",
     "Found",
+    "Imported",
+    "Keep",
     "Layout",
     "Policies",
     "Policy",

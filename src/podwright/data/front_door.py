@@ -8,26 +8,40 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podwright.data.catalog.carry import Accept
 from podwright.data.catalog.store import Store, open_store
 from podwright.data.extra import need_packages
 from podwright.data.launcher import CatalogLauncher
 from podwright.data.progress import Advance, Progress, unheard
-from podwright.data.results import CatalogListing, DatasetColumns, DatasetSummary, Found, SelectionFiles, Tagged
+from podwright.data.requests import FindRequest, ScanRequest, ShowRequest, StatsRequest
+from podwright.data.results import (
+    CatalogListing,
+    DatasetColumns,
+    DatasetSummary,
+    Found,
+    GenerationHistory,
+    SelectionFiles,
+    Tagged,
+)
+from podwright.data.tree.paths import shown
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.clients.clickhouse import ClickHouse
     from podwright.data.catalog.dataset import Dataset
     from podwright.data.catalog.growth import DatasetGrowth
+    from podwright.data.catalog.revert import Reverted
     from podwright.data.catalog.scan import Scanned
     from podwright.data.clickhouse.published import PublishedDataset
+    from podwright.data.exchange.exporting import Exported
+    from podwright.data.exchange.importing import Imported
     from podwright.data.labels.runs import LabelRun
     from podwright.data.labels.statistics import Statistics
     from podwright.data.policies.policies import Policies
@@ -35,59 +49,6 @@ if TYPE_CHECKING:
     from podwright.data.selecting.copying import Copied
     from podwright.data.selecting.select import Choice, Difference
     from podwright.data.selecting.selections import Selection
-
-
-@dataclass(frozen=True)
-class ScanRequest:
-    """A tree, or what lies behind an address, that is scanned under a name."""
-
-    root: Path | str
-    dataset: str
-    layout: str | None = None
-    """None: recognised by the paths."""
-    checksums: bool = False
-    quick: bool = False
-    """Look only into folders that changed."""
-    catalog: str | None = None
-    """Publish it there too: a pod whose file names a catalog, or clickhouse://..."""
-    everything: bool = False
-    """Publish also what not everybody may read."""
-
-
-@dataclass(frozen=True)
-class FindRequest:
-    """Which files of a dataset are asked for."""
-
-    dataset: str
-    where: str | None = None
-    limit: int | None = None
-    sizes: bool = True
-    """Add up the bytes of all files that fit, which takes longer than to count them."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class StatsRequest:
-    """Labels to be counted, here or as a run on nodes of a target, and a file for the counts of each image."""
-
-    dataset: str
-    per_image: Path | None = None
-    target: str | None = None
-    nodes: int = 1
-    sets: Sequence[str] = ()
-    """Changes of the run's workload, as in `podwright run --set`."""
-    catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class ShowRequest:
-    """A dataset, or a selection and what of it: one split, all files of its samples, the runs that were given it."""
-
-    name: str
-    split: str | None = None
-    all_files: bool = False
-    runs: bool = False
-    catalog: str | None = None
 
 
 class Catalog:
@@ -100,7 +61,9 @@ class Catalog:
     def of_home(cls, home: Path, launcher: Callable[[], CatalogLauncher]) -> Catalog:
         """Return the catalog of a home; refuse where the packages that it needs are missing."""
         need_packages()
-        return cls(open_store(home), launcher)
+        store = open_store(home)
+        store.keeps = lambda: launcher().history()
+        return cls(store, launcher)
 
     @cached_property
     def policies(self) -> Policies:
@@ -121,10 +84,10 @@ class Catalog:
 
         # Asked before the hours of a scan for it.
         server = self._answering(request.catalog) if request.catalog else None
-        if request.quick and request.dataset in self._store.datasets():
-            scanned = rescan(self._store, request.dataset)
+        if request.quick and self._lies_at(request.dataset, request.root):
+            scanned = rescan(self._store, request.dataset, accept=request.accept)
         else:
-            scanned = scan(self._store, request.root, request.dataset, request.layout, progress)
+            scanned = scan(self._store, request.root, request.dataset, request.layout, progress, request.accept)
         if request.checksums:
             from podwright.data.policies.checksums import add_checksums
 
@@ -135,6 +98,35 @@ class Catalog:
 
             scanned = replace(scanned, published=publish(self._store, request.dataset, server, request.everything))
         return scanned
+
+    def _lies_at(self, dataset: str, root: Path | str) -> bool:
+        """Say whether a dataset is known, and of this folder; what lies behind an address has no folders to look at."""
+        if dataset not in self._store.datasets() or "://" in str(root):
+            return False
+        with self.open(dataset) as opened:
+            return opened.root == shown(os.fsencode(Path(root).resolve()))
+
+    def move(self, dataset: str, old: str, new: str, progress: Progress = unheard) -> Scanned:
+        """Scan a dataset that lies elsewhere now, and keep all that is known of files of the same name and size."""
+        from podwright.data.catalog.scan import scan
+
+        with self.open(dataset) as opened:
+            root, layout = opened.root, opened.layout.name
+        if root not in (old.rstrip("/"), shown(os.fsencode(Path(old).resolve()))):
+            raise refuse(f"{dataset} lies in {root}", hint=f"podwright data move {dataset} {root} {new}", field="OLD")
+        return scan(self._store, new, dataset, layout, progress, Accept(moved=True))
+
+    def history(self, dataset: str) -> GenerationHistory:
+        """Return the generations of a dataset that can be gone back to, the newest first."""
+        with self.open(dataset):
+            return GenerationHistory(self._store.history(dataset))
+
+    def revert(self, dataset: str, generation: int) -> Reverted:
+        """Make a generation of the history the one that readers see."""
+        from podwright.data.catalog.revert import revert
+
+        with self.open(dataset):
+            return revert(self._store, dataset, generation)
 
     def watch(self, dataset: str, settle_s: float, stop: Callable[[], bool] = lambda: False) -> Iterator[Scanned]:
         """Scan what changes as it changes, and yield each scan; the first is of what changed while nobody watched.
@@ -158,6 +150,12 @@ class Catalog:
                     yield rescan(self._store, dataset, changes.folders, changes.trees)
         finally:
             watch.close()
+
+    def import_tree(self, root: Path, format_name: str, dataset: str, progress: Progress = unheard) -> Imported:
+        """Scan a folder of COCO, YOLO, Cityscapes or KITTI under a name, and count what its labels hold."""
+        from podwright.data.exchange.importing import import_tree
+
+        return import_tree(self._store, root, format_name, dataset, progress)
 
     def open(self, dataset: str, catalog: str | None = None) -> AbstractContextManager[Dataset | PublishedDataset]:
         """Open a dataset for reading: one generation of it, whatever is published meanwhile."""
@@ -288,7 +286,7 @@ class Catalog:
 
         return difference(self.selection(first), self.selection(second))
 
-    def stage(self, selection: str, to: Path, verify: bool = False, progress: Progress = unheard) -> Copied:
+    def stage(self, selection: str, to: Path, progress: Progress = unheard, verify: bool = False) -> Copied:
         """Copy the files of SELECTION or SELECTION/SPLIT to a folder, checked, and only what is not there yet.
 
         With `verify` what is there already is read again and compared by its SHA-256.
@@ -298,7 +296,13 @@ class Catalog:
 
         name, _, split = selection.partition("/")
         chosen = self.selection(name)
-        return stage_to(chosen, check_split(chosen, split or None), to, verify, progress)
+        return stage_to(chosen, check_split(chosen, split or None), to, progress, verify)
+
+    def export(self, selection: str, format_name: str, to: Path, progress: Progress = unheard) -> Exported:
+        """Write a selection in a format of the field, into a folder that is not there yet."""
+        from podwright.data.exchange.exporting import export
+
+        return export(self.selection(selection), format_name, to, progress)
 
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from podwright.data.catalog.history import Keep
     from podwright.spec import Workload
 
 
@@ -38,3 +39,6 @@ class CatalogLauncher(Protocol):
 
     def catalog_of(self, pod: str) -> str:
         """Return the address of the catalog that a pod's file names, or refuse a pod that names none."""
+
+    def history(self) -> Keep:
+        """Return how much of a dataset's history the home's settings keep."""

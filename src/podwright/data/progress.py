@@ -11,7 +11,7 @@ from typing import Literal
 class Advance:
     """How much of what is done, of how much where that is known; of a `run` that was submitted the id as text."""
 
-    what: Literal["scan", "checksums", "stats", "staging", "run"]
+    what: Literal["scan", "checksums", "stats", "staging", "export", "run"]
     done: int = 0
     total: int | None = None
     text: str = ""

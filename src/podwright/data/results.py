@@ -10,6 +10,7 @@ from podwright.data.tree.paths import as_json
 
 if TYPE_CHECKING:
     from podwright.data.catalog.dataset import Match
+    from podwright.data.catalog.history import PastGeneration
     from podwright.data.selecting.pool import SampleFile
     from podwright.data.selecting.selections import Selection
 
@@ -45,6 +46,17 @@ class Tagged:
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data tag`."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class GenerationHistory:
+    """The generations of a dataset that are there, the newest first."""
+
+    generations: Sequence[PastGeneration]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return the document of `data history`."""
+        return [past.as_json() for past in self.generations]
 
 
 @dataclass(frozen=True)

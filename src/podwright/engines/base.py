@@ -157,7 +157,8 @@ class Request:
 class Status:
     """What the engine itself knows of a run: `waiting` where no part of it runs, `there` or `gone`, and why.
 
-    `outcome` is how a run ended that is gone (`succeeded`, `failed`, `cancelled`), where the engine itself knows.
+    `outcome` is how a run ended that is gone (`succeeded`, `failed`, `cancelled`, or `lost` where somebody else took it
+    away), where the engine itself knows.
     """
 
     state: str
@@ -177,6 +178,8 @@ class Status:
     """Why the target could not be asked just now, once it was waited for long enough; then nothing else is known."""
     told: bool = False
     """The outcome is what its pilots said, by the code that the job left with: also a success is believed."""
+    unread: str = ""
+    """Why what its pilots wrote could not be read just now: their last word may be there."""
 
 
 class Unfinished(Refusal):
@@ -240,6 +243,10 @@ class Engine(Protocol):
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
         """Bring the pilots' records into the folders; return sentences about what is missing, by run."""
+
+    def unread(self, folders: Sequence[RunFolder]) -> Mapping[str, str]:
+        """Return why the last `collect` could not bring the records of these runs, by run."""
+        return {}
 
     def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
         """Bring these parts of runs that are at work, where a cheap question brings them, and nothing of their records.

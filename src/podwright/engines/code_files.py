@@ -59,8 +59,31 @@ def _code_files(root: Path, home: Path | None) -> Iterator[str]:
         path = root / name
         if home and path.is_relative_to(home):
             continue
-        if not fits(name, patterns) and (path.is_symlink() or path.is_file()):
+        if fits(name, patterns):
+            continue
+        if path.is_symlink():
+            yield from _link_or_content(root, name)
+        elif path.is_file():
             yield name
+
+
+def _link_or_content(root: Path, name: str) -> Iterator[str]:
+    """Yield a link; of one to a folder elsewhere in the same repository the files that it leads to, as they travel."""
+    end = Path(os.path.realpath(root / name))
+    inside: list[str] = []
+    if end.is_dir() and not end.is_relative_to(root) and not root.is_relative_to(end) and _is_beside(root, end):
+        inside = [path for path in _git_files(end) or () if not fits(path, IGNORED) and (end / path).is_file()]
+    yield from [f"{name}/{path}" for path in inside] or [name]
+
+
+def _is_beside(root: Path, end: Path) -> bool:
+    """Return whether two folders are in one repository."""
+    command = ["git", *NO_PROGRAMS, "-C", str(root), "rev-parse", "--show-toplevel"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except FileNotFoundError:
+        return False
+    return done.returncode == 0 and end.is_relative_to(os.fsdecode(done.stdout.rstrip(b"\n")))
 
 
 def _git_files(root: Path) -> list[str] | None:

@@ -133,7 +133,8 @@ def find(name: str | None = None, command: Sequence[str] = ()) -> Lab:
 
 
 def take_down(lab: Lab) -> list[str]:
-    """End a lab for good; return the runs that are lost with it."""
+    """End a lab for good; return the runs that are lost with it: what has ended is read while it can be."""
+    home.settle_runs(lab.name)
     lab.down()
     home.forget(lab.name)
     return home.lose_runs(lab.name)

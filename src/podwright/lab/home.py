@@ -125,6 +125,16 @@ def forget(name: str) -> None:
     shutil.rmtree(home() / "bringup" / name, ignore_errors=True)
 
 
+def settle_runs(name: str) -> None:
+    """Look at the runs of a lab a last time; what cannot be looked at is lost with it."""
+    with suppress(Refusal):
+        session = Session(Home.open(home()))
+        for run in open_runs(session, name):
+            with suppress(Refusal):
+                run.record()
+        session.close()
+
+
 def lose_runs(name: str) -> list[str]:
     """Seal the runs of a lab that is gone as lost, and remove what they left on this machine; return their names."""
     lost: list[str] = []
@@ -134,21 +144,31 @@ def lose_runs(name: str) -> list[str]:
             parts = [part for part in run.parts() if not part.last_known().is_final]
             abandon(session, run, TAKEN_DOWN)
             for part in parts:
-                _clear_scratch(part.id)
                 _hand_over_all(part.folder.path)
             lost.append(run.id)
+        _clear_scratch(session.home, name)
         session.close()
     return lost
 
 
-def _clear_scratch(run_id: str) -> None:
+def _clear_scratch(runs: Home, name: str) -> None:
     """Remove what killed pilots left in the temporary folder, which nodes of a lab share with this machine."""
     for folder in Path(tempfile.gettempdir()).glob("podwright-*"):
         # All users may lay something there: what is open stays the folder that it was.
         with suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            shutil.rmtree(run_id, ignore_errors=True, dir_fd=descriptor)
+            with os.scandir(descriptor) as entries:
+                there = [entry.name for entry in entries]
+            for run_id in there:
+                if _went_to(runs, run_id, name):
+                    shutil.rmtree(run_id, ignore_errors=True, dir_fd=descriptor)
             os.close(descriptor)
+
+
+def _went_to(runs: Home, run_id: str, name: str) -> bool:
+    with suppress(Refusal):
+        return runs.has(run_id) and runs.folder(run_id).asked.target.partition(":")[0] == name
+    return False
 
 
 def _hand_over_all(folder: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from podwright.launch.again import start_again, start_with_code_of
     from podwright.launch.cluster_image import ClusterImage, ImageBuild
     from podwright.launch.ending import Cancelled, Removal, Waited, cancel_named, removable, remove_runs, wait_for_all
-    from podwright.launch.finding import find, find_all, rebuild, recent
+    from podwright.launch.finding import find, find_all, find_all_to_read, find_to_read, rebuild, recent
     from podwright.launch.forget import abandon_silent, open_runs
     from podwright.launch.forward import PortRequest, open_port, until_it_ends
     from podwright.launch.latest import Latest, runs_at_work
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from podwright.launch.run import Change, Run, cancel_runs, refuse_silence
     from podwright.launch.run_filter import ANY, RunChoice
     from podwright.launch.session import Session
+    from podwright.launch.shared_runs import publish_page
     from podwright.launch.starting import notifier, profiled, render, start, start_verified
     from podwright.runs.states import STATES
 
@@ -54,6 +55,8 @@ __all__ = [
     "filtered_logs",
     "find",
     "find_all",
+    "find_all_to_read",
+    "find_to_read",
     "notifier",
     "open_port",
     "open_runs",
@@ -61,6 +64,7 @@ __all__ = [
     "profiled",
     "prunable",
     "prune_runs",
+    "publish_page",
     "rebuild",
     "recent",
     "refuse_silence",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from podwright.data import Keep
 from podwright.launch import Session, find, pods, start
+from podwright.launch.settings import read_settings
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ class SessionLauncher:
     def find(self, ref: str) -> Run:
         """Return the run that a user means."""
         return find(self._session, ref)
+
+    def history(self) -> Keep:
+        """Return how much of a dataset's history the home's settings keep."""
+        kept = read_settings(self._session.home.path).history
+        return Keep(kept.keep, kept.bytes)
 
     def catalog_of(self, pod: str) -> str:
         """Return the address of the catalog that a pod's file names, or refuse a pod that names none."""

@@ -32,16 +32,20 @@ class Cancelled:
 
 
 def cancel_named(session: Session, refs: Sequence[str]) -> Iterator[Cancelled]:
-    """Ask runs to end; those whose folder is gone come first, the others once all have ended or a moment is over."""
+    """Ask runs to end; those whose folder is gone come first, the others once all have ended or a moment is over.
+
+    A sweep on a cluster has been taken by it: its many points are not looked at one by one.
+    """
     strays = {record.id: record for record in cancel_strays(session, refs)}
     yield from (Cancelled(record, is_stray=True) for record in strays.values())
     runs = find_all(session, [ref for ref in refs if ref not in strays])
     asked = cancel_runs(session, runs)
     clock = session.clock
     end = clock.monotonic() + MOMENT_S
+    taken = {run.id for run in runs if run.id in asked and session.engine_of(run.folder).remains and run.points()}
     while True:
-        records = [run.record() for run in runs]
-        if all(record.is_final for record in records) or clock.monotonic() > end:
+        records = [run.last_known() if run.id in taken else run.record() for run in runs]
+        if all(record.is_final or record.id in taken for record in records) or clock.monotonic() > end:
             break
         clock.sleep(LOOK_EVERY_S)
     yield from (Cancelled(record, was_over=record.id not in asked) for record in records)

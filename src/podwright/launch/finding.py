@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from podwright.files.people import user_name
 from podwright.launch.run_filter import ANY, RunChoice
 from podwright.launch.session import Session
 from podwright.runs import Record
-from podwright.spec.problems import Refusal
+from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
     from podwright.launch.run import Run
@@ -20,12 +22,29 @@ def find(session: Session, ref: str) -> Run:
     """Return the run a user means: its id, an unambiguous start of it, or `last`."""
     from podwright.launch.run import Run
 
+    if "/" in ref:
+        hint = "`show`, `logs` and `report` take USER/ID; nothing else reads a colleague's run, and nothing changes it"
+        raise refuse(f"{short(ref)!r} is no run of yours", hint)
     return Run(session, session.home.resolve(ref))
+
+
+def find_to_read(session: Session, ref: str) -> Run:
+    """Return the run a user wants to look at: one of their own, or a colleague's shared one, `USER/ID`."""
+    if "/" not in ref:
+        return find(session, ref)
+    from podwright.launch.shared_runs import open_shared
+
+    return open_shared(session.home, ref)
 
 
 def find_all(session: Session, refs: Sequence[str]) -> list[Run]:
     """Return the runs a user means, in the order they were named."""
     return [find(session, ref) for ref in refs]
+
+
+def find_all_to_read(session: Session, refs: Sequence[str]) -> list[Run]:
+    """Return the runs a user wants to look at, in the order they were named."""
+    return [find_to_read(session, ref) for ref in refs]
 
 
 def recent(session: Session, limit: int | None = 20, choice: RunChoice = ANY) -> list[Record]:
@@ -34,12 +53,27 @@ def recent(session: Session, limit: int | None = 20, choice: RunChoice = ANY) ->
     With a choice the limit counts those that it means.
     """
     home = session.home
+    if choice.user is not None:
+        return _of_users(session, limit, choice)
     home.sync()
     fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
     latest = {record.id: record for record in home.index.latest(limit if choice.is_any else None)}
     if choice.is_any:
         return sorted({**latest, **fresh}.values(), key=_creation)
     chosen = sorted((record for record in {**latest, **fresh}.values() if choice.fits(record)), key=_creation)
+    return chosen if limit is None else chosen[-limit:]
+
+
+def _of_users(session: Session, limit: int | None, choice: RunChoice) -> list[Record]:
+    """Return the runs of one user, or of everybody: one's own, and what colleagues share."""
+    from podwright.launch.shared_runs import EVERYBODY, listed
+
+    own, shared = [], []
+    if choice.user in (EVERYBODY, user_name()):
+        own = recent(session, None, replace(choice, user=None))
+    if choice.user != user_name():
+        shared = [record for record in listed(session.home, str(choice.user)) if choice.fits(record)]
+    chosen = sorted([*own, *shared], key=_creation)
     return chosen if limit is None else chosen[-limit:]
 
 

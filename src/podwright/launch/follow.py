@@ -10,18 +10,19 @@ from itertools import chain
 
 from podwright.costs.record import record_cost
 from podwright.engines.base import Engine, Status
-from podwright.engines.mirror import TOO_LARGE, Trees
+from podwright.engines.mirror import Trees
 from podwright.engines.site import SiteLost
 from podwright.launch.after import settle_held
 from podwright.launch.cleanup import clean_ended, is_in
 from podwright.launch.damaged import UNREACHABLE, look_anyway, without_site
 from podwright.launch.event_values import take_event_values
+from podwright.launch.gaps import note_gaps, note_left_out, sentence_of
 from podwright.launch.journal import note
 from podwright.launch.session import Session
+from podwright.launch.sharing import publish
 from podwright.launch.submission import resubmit, submitting
 from podwright.pilot.protocol import WORKDIR
 from podwright.runs import SETTLED, Home, Record, RunFolder
-from podwright.runs.copies import LeftOut
 from podwright.runs.events import FoundGone, FoundIdle, Waiting
 from podwright.runs.fold import BRINGS_DATA
 from podwright.runs.seal import seal
@@ -34,8 +35,8 @@ NO_END = "the end of its record is missing"
 RESULTS_BYTES = 64 << 20
 GIVEN_S = 5.0
 """What was seen of a job before it was given again, with another part of the run, says nothing of it now."""
+NOT_READ = "ended, its last word is not read yet"
 STARTING = "has its nodes; its pilots are starting"
-NOT_UNDERSTOOD = "could not be understood"
 FINISH_S = 600.0
 """How long after its creation a run whose client died before submitting is still submitted by another."""
 
@@ -121,14 +122,14 @@ class _Look:
         live = [folder for folder in folders if not folder.is_sealed]
         began = self.session.clock.time()
         statuses = self._statuses(live)
-        gaps: Mapping[str, Sequence[str]] = {}
-        if live:
-            gaps = self.engine.collect(live)
+        gaps: Mapping[str, Sequence[str]] = self.engine.collect(live) if live else {}
         records = {}
+        for run_id, why in (self.engine.unread(live) if live else {}).items():
+            statuses[run_id] = replace(statuses[run_id], unread=why)
         for folder in folders:
-            _note_gaps(folder, gaps.get(folder.id, []))
+            note_gaps(folder, gaps.get(folder.id, []))
             record = self.home.read(folder.id)
-            _note_left_out(self.home, folder)
+            note_left_out(self.home, folder)
             if not folder.is_sealed and not record.is_final:
                 record = self._note_silence(folder, record, statuses[folder.id], began)
             # A settled record needs no judgement, unless its pilots were stopped: only the engine can say by whom.
@@ -203,16 +204,17 @@ class _Look:
         for folder in folders:
             if folder.id not in left_out:
                 continue
-            _note_gaps(folder, gaps.get(folder.id, []))
-            _note_gaps(folder, [_sentence(folder, gap) for gap in left_out[folder.id]])
+            note_gaps(folder, gaps.get(folder.id, []))
+            note_gaps(folder, [sentence_of(folder, gap) for gap in left_out[folder.id]])
             self.home.read(folder.id)  # what has just come may hold events that cannot be understood
-            _note_left_out(self.home, folder)
+            note_left_out(self.home, folder)
             values = take_event_values(folder, records[folder.id])
             if values:
                 records[folder.id] = self.home.read(folder.id)
             records[folder.id] = self._with_cost(folder, records[folder.id])
             with suppress(OSError):
                 seal(folder, records[folder.id], values)
+            publish(self.home, folder, records[folder.id])
 
     def _with_cost(self, folder: RunFolder, record: Record) -> Record:
         """Return the record with what the run cost, which is noted for all who read the run from its events."""
@@ -227,7 +229,7 @@ class _Look:
     def _judge(self, folder: RunFolder, record: Record, status: Status) -> Record:
         """Settle what the engine says of a run whose record has no last word, or one only the engine can explain."""
         if status.silent:
-            return record
+            return _open(record, "its pilots were stopped") if record.stopped_in else record
         events = {event.kind: event for event in folder.client_events()}
         if status.unfinished:
             return self._go_on(folder, record, status, events.keys())
@@ -244,26 +246,33 @@ class _Look:
             given_just_now = submitted is not None and time.time() - submitted.time < GIVEN_S
             if given_just_now or self._submit_again(folder, record, lost=True):
                 return self.home.read(folder.id)
+        if status.unread:
+            return _open(record, f"{NOT_READ}: {status.unread}")
         # From here on the run is gone for good. Pilots that were stopped said so, and nobody knows better: cancelled.
-        if record.stopped_in and status.outcome in ("", "cancelled"):
+        if record.stopped_in and not status.outcome:
             return record
         # A run that began, or ended by itself, has a last word that may still be on its way. One that was cancelled
         # before it began has none to wait for.
         may_have_last_word = record.attempts > 0 or status.outcome != "cancelled"
         if record.stopped_in is None and may_have_last_word and self._may_lag(folder, record, FoundGone, status):
             return record
+        self._note_end(folder, record, status, "cancel" in events)
+        return self.home.read(folder.id)
+
+    def _note_end(self, folder: RunFolder, record: Record, status: Status, cancelled: bool) -> None:
+        """Note how a run ended that is gone for good, as far as its engine knows."""
         if status.told and status.outcome == "succeeded":
             reason = ": ".join(filter(None, [NO_END, status.reason]))
             note(folder, "end", state="succeeded", reason=reason, code=0)
         elif status.outcome in ENDS:
-            note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=None)
-        elif "cancel" in events and not record.attempts:
+            code = record.exit_code if record.stopped_in else None
+            note(folder, "end", state=ENDS[status.outcome], reason=status.reason, code=code)
+        elif cancelled and not record.attempts:
             # A scheduler may forget what it removes from its queue: nobody else has taken it.
             note(folder, "end", state="terminated", reason="was cancelled before it began", code=None)
         elif record.state != "lost":
             self.engine.clean(folder)
             note(folder, "lost", why=status.reason)
-        return self.home.read(folder.id)
 
     def _still_there(self, folder: RunFolder, record: Record, status: Status) -> Record:
         """Say why a run waits; one that had begun and waits again was requeued, or suspended."""
@@ -274,9 +283,11 @@ class _Look:
             note(folder, "requeued", stopped_in, why=status.reason)
             return self.home.read(folder.id)
         if record.stopped_in:
-            return replace(record, state="running", reason="it is being stopped", ended_at=None, exit_code=None)
+            return _open(record, "it is being stopped")
         if status.unheard and record.state in ("starting", "running"):
             return replace(record, reason=status.unheard)
+        if status.state == "there" and status.unread and record.state == "pending":
+            return replace(record, state="starting", reason=f"has its nodes; {status.unread}")
         why = status.reason
         if status.state == "there" and record.reason.startswith(BRINGS_DATA):
             return record
@@ -347,6 +358,11 @@ class _Look:
         return resubmit(self.engine, siblings, parts)
 
 
+def _open(record: Record, reason: str) -> Record:
+    """Return the record of a run that is not over as far as anybody knows."""
+    return replace(record, state="running", reason=reason, ended_at=None, exit_code=None)
+
+
 def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:
     """Return all parts of the same job; none when the client died before it had written them all."""
     parent = folder.asked.parent
@@ -358,37 +374,7 @@ def _siblings(home: Home, folder: RunFolder) -> list[RunFolder]:
     return [home.folder(run_id) for run_id in ids]
 
 
-def _sentence(folder: RunFolder, gap: LeftOut) -> str:
-    if gap.why == TOO_LARGE:
-        return f"{gap.path} is {gap.why}: `podwright pull {folder.id} {gap.path}`"
-    return f"{gap.path} did not come: it is {gap.why}"
-
-
 def _was_waiting(folder: RunFolder, record: Record) -> bool:
     """Return whether a run is said to wait for what it has by now, by a client and not by its pilots."""
     reasons = [event.why for event in folder.client_events() if isinstance(event, Waiting)]
     return record.state == "pending" and record.reason in reasons[-1:]
-
-
-def _note_left_out(home: Home, folder: RunFolder) -> None:
-    """Note once that events could not be understood; a sealed folder is closed and stays as it is."""
-    count = home.left_out(folder.id)
-    if not count or folder.is_sealed:
-        return
-    if any(NOT_UNDERSTOOD in sentence for sentence in folder.gaps()):
-        return
-    if count == 1:
-        sentence = f"1 event {NOT_UNDERSTOOD} and was left out"
-    else:
-        sentence = f"{count} events {NOT_UNDERSTOOD} and were left out"
-    note(folder, "gap", text=sentence)
-
-
-def _note_gaps(folder: RunFolder, gaps: Sequence[str]) -> None:
-    """Note each gap once, however often it is seen."""
-    if not gaps:
-        return
-    known = folder.gaps()
-    for sentence in gaps:
-        if sentence not in known:
-            note(folder, "gap", text=sentence)

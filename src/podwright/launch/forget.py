@@ -8,6 +8,7 @@ from contextlib import suppress
 from podwright.launch.journal import note
 from podwright.launch.run import Run
 from podwright.launch.session import Session
+from podwright.launch.sharing import publish
 from podwright.runs.seal import seal
 
 
@@ -21,8 +22,10 @@ def abandon(session: Session, run: Run, why: str) -> list[str]:
         record = part.last_known()
         with suppress(OSError):
             seal(part.folder, record)
+        publish(session.home, part.folder, record)
         session.home.keep([record])
         left.append(what_is_left(part))
+    session.home.keep([run.last_known()])
     return left
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from podwright.analysis.failure_groups import FAILED, FailureGroup, group_failures
 from podwright.launch.failures import last_stack
-from podwright.runs.events import RankStack
+from podwright.runs.events import RankFailed, RankStack
 
 if TYPE_CHECKING:
     from podwright.launch.records import RunRecords
@@ -25,6 +26,8 @@ class RunOverview:
     replaced: list[Replacement]
     reasons: list[str]
     """Why it failed, if it did."""
+    failures: list[FailureGroup]
+    """Of a parent: what its points failed of."""
 
     @property
     def stack(self) -> list[str]:
@@ -33,8 +36,10 @@ class RunOverview:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` has it."""
+        failures = {"failures": [group.as_json() for group in self.failures]} if self.records.points else {}
         return {
             **self.records.as_json(),
+            **failures,
             "bytes": self.size_bytes,
             "replaced": [row.as_json() for row in self.replaced],
             "versions": [{"node": node, **row} for node, row in self.folder.versions().items()],
@@ -47,4 +52,7 @@ def overview_of(run: Run) -> RunOverview:
     record, points = records
     size = sum(part.folder.size_bytes() for part in run.parts())
     reasons = run.explain(record) if record.state in ("failed", "lost") and not points else []
-    return RunOverview(run.folder, records, size, [] if points else run.replacements(), reasons)
+    parts = {part.id: part.folder for part in run.parts()}
+    failed = [point for point in points if point.state in FAILED and point.id in parts]
+    groups = group_failures((point, parts[point.id].events_of(RankFailed)) for point in failed)
+    return RunOverview(run.folder, records, size, [] if points else run.replacements(), reasons, groups)

@@ -20,6 +20,7 @@ from podwright.launch.origin import left_behind
 from podwright.launch.pull import CLOSE_S, pull
 from podwright.launch.records import RunRecords
 from podwright.launch.session import Session
+from podwright.launch.sharing import withdraw
 from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import LeftOut, ignore
@@ -213,10 +214,7 @@ class Run:
         return ToldSeries(self.folder.series())
 
     def value(self, rank: int = 0, trust: bool = False) -> Any:
-        """Wait for the end of a `podwright.call`, and return what the function returned; CallFailed where it failed.
-
-        Without `trust` only plain types and numpy's are read of a container or a cluster: others may run code here.
-        """
+        """Wait for the end, and return what the function returned; of others' machines plain types without `trust`."""
         from podwright.launch.call_values import bring_values
 
         record = self.wait()
@@ -262,6 +260,7 @@ class Run:
         for part in (*self.points(), self):
             if not only_here:
                 remains.update(dict.fromkeys(part.remove_elsewhere()))
+            withdraw(self._session.home, part.folder)
             remains.update(dict.fromkeys(self._session.home.remove(part.id)))
         return list(remains)
 

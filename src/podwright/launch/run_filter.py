@@ -25,6 +25,8 @@ class RunChoice:
     """A target, or a pod with all its schedulers."""
     since: float | None = None
     """When they were created at the earliest."""
+    user: str | None = None
+    """Whose: a user's who shares runs, or `all`; one's own if not said."""
 
     def __post_init__(self) -> None:
         if self.state is not None and self.state not in STATES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -13,15 +13,26 @@ from podwright.spec.findings import Finding
 from podwright.spec.forms import read_text
 from podwright.spec.problems import refuse
 from podwright.spec.source import decode, read_source
-from podwright.spec.types import Line, Strict
+from podwright.spec.types import Line, Size, Strict
 
 FILE = "settings.yaml"
+
+
+class HistorySettings(Strict):
+    """How much of a dataset's history stays."""
+
+    keep: int = Field(default=3, ge=1, description="generations of a dataset that stay, with the one that is read")
+    bytes: Size = Field(default=20 * 10**9, description="what they take together; the one that is read stays")
 
 
 class Settings(Strict):
     """What is left out is not wanted."""
 
+    history: HistorySettings = Field(default=HistorySettings(), description="how much of a dataset's history stays")
     webhook: Line | None = Field(default=None, description="an address that gets the record of each run that has ended")
+    share: Literal["none", "team", "all"] = Field(
+        default="none", description="who may see runs that have ended: a copy of each is published for them"
+    )
     trust: list[Line] = Field(
         default=[], description="targets, or pods, whose values of functions are unpickled, which can run any code"
     )

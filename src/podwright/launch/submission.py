@@ -17,6 +17,7 @@ from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, pilot_zip, snapshot
 from podwright.engines.staged import manifests
 from podwright.files.locks import try_lock
+from podwright.files.people import user_name
 from podwright.launch.inputs import resolve
 from podwright.launch.journal import masker_of, note
 from podwright.launch.origin import DIFF, CodeOrigin, origin_of
@@ -222,6 +223,7 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
 
     request = prepared.request
     workload = request.workload
+    team = request.pod.team_of(user_name()) if request.pod else None
     code: dict[str, Any] | None = None
     if prepared.code:
         code = {"sha256": prepared.code.sha256, "files": prepared.code.files}
@@ -244,6 +246,8 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
         after=request.after,
         command_line=sys.argv,
         version=__version__,
+        user=user_name(),
+        team=team.name if team else None,
         file=str(workload.path),
     )
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
 from podwright.analysis.statistics import as_number
 
-MIN_RUNS = 3
-"""Of fewer, nothing is left when the best and the worst are dropped."""
 REACHED = frozenset({"success", "", "eval_result"})
 """What `status` of run_stop says of a run that reached its target; some submitters left it out."""
 _LINE = re.compile(r":::MLL(?P<late>OG)?\s+(?:(?P<seconds>\d+(?:\.\d+)?)\s+(?P<key>\w+):\s*)?(?P<json>\{.*\})\s*$")
@@ -30,6 +28,7 @@ class LogEntry:
     key: str
     value: Any = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    line: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,12 +59,12 @@ class ScoredRun:
 
 def entries_of(lines: Iterable[str]) -> Iterator[LogEntry]:
     """Yield the entries of a log; whatever stands before the mark on a line, and all other lines, are passed over."""
-    for line in lines:
+    for number, line in enumerate(lines, start=1):
         mark = line.find(":::MLL")
         match = _LINE.match(line[mark:]) if mark >= 0 else None
         entry = _entry(match) if match else None
         if entry is not None:
-            yield entry
+            yield replace(entry, line=number)
 
 
 def _entry(match: re.Match[str]) -> LogEntry | None:
@@ -98,8 +97,10 @@ def score_run(entries: Iterable[LogEntry]) -> ScoredRun:
     starts, stops, inits, names = (by_key.get(key, []) for key in keys)
     minutes, reached, init = None, False, None
     if starts and stops:
-        minutes = (stops[-1].time_s - starts[0].time_s) / 60
-        reached = str(stops[-1].metadata.get("status") or "") in REACHED
+        # As the summary of results has it: the first stop, and the last start before it.
+        began = [start for start in starts if start.line <= stops[0].line] or starts
+        minutes = (stops[0].time_s - began[-1].time_s) / 60
+        reached = str(stops[0].metadata.get("status") or "") in REACHED
     if starts and inits:
         init = (starts[0].time_s - inits[0].time_s) / 60
     return ScoredRun(
@@ -127,20 +128,20 @@ def _minutes_within(entries: Iterable[LogEntry], start: str, stop: str) -> float
 
 def _epochs(by_key: Mapping[str, Sequence[LogEntry]]) -> int | None:
     """Return how many epochs were trained: counted, or as the blocks of several epochs say."""
-    counted = len(by_key.get("epoch_stop", []))
-    if counted:
-        return counted
+    stops = by_key.get("epoch_stop", [])
+    if stops:
+        # Two ranks that both log tell each epoch twice.
+        return len({str(entry.metadata.get("epoch_num", entry.line)) for entry in stops})
     blocks = [as_number(entry.metadata.get("epoch_count")) for entry in by_key.get("block_start", [])]
     total = sum(int(count) for count in blocks if count is not None)
     return total or None
 
 
-def olympic_minutes(runs: Sequence[tuple[float | None, bool]]) -> float | None:
-    """Return the olympic mean of (minutes, reached); None of too few runs, or where two did not reach their target."""
+def olympic_minutes(runs: Sequence[tuple[float | None, bool]], dropped: int = 1) -> float | None:
+    """Return the olympic mean of (minutes, reached) but for so many at each end; None where more missed the target."""
     ordered = sorted(minutes for minutes, reached in runs if reached and minutes is not None)
     missed = len(runs) - len(ordered)
-    if len(runs) < MIN_RUNS or missed > 1:
+    if len(runs) <= 2 * dropped or missed > dropped:
         return None
-    # A run that missed its target is the worst, so that it is the one to be dropped.
-    counted = ordered[1:] if missed else ordered[1:-1]
-    return fmean(counted)
+    # Runs that missed their target are the worst, so that they are the ones to be dropped.
+    return fmean(ordered[dropped : len(ordered) - (dropped - missed)])

@@ -83,7 +83,7 @@ class Order(NamedTuple):
 
     `data` are the inputs that the pilots bring to their nodes, each with its `name`, its `manifest` (a file beside the
     order), the manifest's `sha256` and the `site` of its source; `cache` says where to (`path`, `bytes`): an empty path
-    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/data/loader.py).
+    is beside the node's own scratch folders. With `loader` ranks can import `podwright_data` (pilot/data/loader).
 
     Where no engine does it, the pilot itself ends a run whose folder was gone for `gone_s`, and an attempt that takes
     more than `memory_bytes` on its node.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -66,12 +67,14 @@ def render_suite(
     """
     cells = folder.cells()
     compared = {by: pairs for by in get_args(By) if (pairs := _pairs(session, folder, by))}
-    groups = [_group(session, name, group, prices) for name, group in _by_workload(cells)]
+    axis = _axis(cells)
+    groups = [_group(session, name, group, (axis, prices)) for name, group in _by_workload(cells)]
     view = {
         "title": folder.name,
         "sentence": _scaling_sentence(curve) if curve else _sentence(cells, compared),
         "round": folder.round(),
         "groups": groups,
+        "ends": [words.duration(axis.low), words.duration(axis.high)],
         "columns": _columns(groups),
         "verdicts": [{"by": by, "rows": _verdict_rows(pairs)} for by, pairs in compared.items()],
         "margin": words.percent(_MARGIN),
@@ -97,16 +100,33 @@ def _pairs(session: Session, folder: SuiteFolder, by: By) -> Sequence[SidesCompa
 
 
 def _sentence(cells: Sequence[Cell], compared: dict[By, Sequence[SidesCompared]]) -> str:
+    """Say the verdict first: what differs most, then how many are the same, differ, or are not proven."""
+    pairs: list[SidesCompared] = []
+    for by, rows in compared.items():
+        if by != "size":
+            pairs += rows
     runs = sum(len(cell.values(_METRIC)) for cell in cells)
-    start = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that count"
-    verdicts: list[str] = []
-    for by, pairs in compared.items():
-        if by in ("target", "runtime", "image"):
-            verdicts += [pair.comparison.verdict for pair in pairs]
-    if not verdicts:
-        return f"{start}."
+    count = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that count"
+    failed = sum(cell.failed for cell in cells)
+    if failed:
+        count += f", {failed} that failed"
+    if not pairs:
+        return f"{count}."
+    verdicts = [pair.comparison.verdict for pair in pairs]
     parts = [f"{verdicts.count(name)} {name}" for name in _LOOKS if name in verdicts]
-    return f"{start}; of {words.count(len(verdicts), 'comparison')} {', '.join(parts)}."
+    return f"{_greatest(pairs)} Of {words.count(len(pairs), 'comparison')} {', '.join(parts)}; {count}."
+
+
+def _greatest(pairs: Sequence[SidesCompared]) -> str:
+    """Name the two cells that are proven to lie furthest apart, or say that none are."""
+    different = [pair for pair in pairs if pair.comparison.verdict == "different" and pair.comparison.ratio]
+    if not different:
+        all_same = all(pair.comparison.verdict == "same" for pair in pairs)
+        return "All cells are the same within the margin." if all_same else "No cell is shown to differ."
+    pair = max(different, key=lambda pair: abs(math.log(pair.comparison.ratio or 1.0)))
+    ratio = pair.comparison.ratio or 1.0
+    names = [side.name.partition("/")[2] for side in (pair.b, pair.a)]
+    return f"{names[0]} takes {abs(ratio - 1):.1%} {'longer' if ratio > 1 else 'less time'} than {names[1]}."
 
 
 def _scaling_sentence(curve: ScalingCurve) -> str:
@@ -121,13 +141,17 @@ def _by_workload(cells: Iterable[Cell]) -> Iterator[tuple[str, list[Cell]]]:
     yield from groups.items()
 
 
-def _group(session: Session, name: str, cells: Sequence[Cell], prices: Pod | None) -> dict[str, Any]:
+def _axis(cells: Sequence[Cell]) -> StripAxis:
+    """Return the one axis on which all cells are drawn: on axes of their own the slowest would look like the base."""
     values: list[float] = []
     for cell in cells:
         values += cell.values(_METRIC)
-    axis = StripAxis(min(values, default=0.0), max(values, default=1.0))
-    ends = [words.duration(axis.low), words.duration(axis.high)]
-    return {"name": name, "rows": [_row(session, cell, axis, prices) for cell in cells], "ends": ends}
+    return StripAxis(min(values, default=0.0), max(values, default=1.0))
+
+
+def _group(session: Session, name: str, cells: Sequence[Cell], drawn: tuple[StripAxis, Pod | None]) -> dict[str, Any]:
+    axis, prices = drawn
+    return {"name": name, "rows": [_row(session, cell, axis, prices) for cell in cells]}
 
 
 def _columns(groups: Sequence[dict[str, Any]]) -> list[str]:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from podwright.analysis.failure_groups import FAILED, FailureGroup, group_failures
 from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, result
 from podwright.analysis.ranks import Story
 from podwright.analysis.statistics import as_number
 from podwright.report import overlay, page, standing, verdict
+from podwright.runs.events import RankFailed
 from podwright.theme import words
 
 MANY = 8
@@ -19,6 +21,7 @@ MANY = 8
 _WIDEST = 40
 """A map has at most so many columns and rows; beyond that the table of points says it better."""
 _MAX_SHADE = 70
+_CAUSES = 4
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def is_sweep(stories: Sequence[Story]) -> bool:
 
 def render_sweep(stories: Sequence[Story]) -> str:
     """Return the page of many runs: a map where two things were varied, spreads where there were more, all points."""
-    axes, figures = axes_of(stories), _figures(stories)
+    axes, figures, failures = axes_of(stories), _figures(stories), _failures(stories)
     ranked = _ranked(stories)
     drawn = ranked[:MANY]
     labels = _labels(drawn, axes)
@@ -77,7 +80,8 @@ def render_sweep(stories: Sequence[Story]) -> str:
     over_matrix = _over_matrix(stories, axes, figures)
     view = {
         "title": _title(stories),
-        "sentence": _sentence(stories, axes, figures),
+        "sentence": " ".join(filter(None, [_triage(stories, failures), _sentence(stories, axes, figures)])),
+        "failures": failures,
         "states": _states(stories),
         **over_matrix,
         "repeated": len(stories) > len({str(story.data.matrix) for story in stories}),
@@ -88,7 +92,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "curves": [(entry["key"], entry["title"], len(entry["lines"])) for entry in payload["curves"]],
         "drawn": len(drawn),
         "lines": labels,
-        "sections": _sections(bool(over_matrix["maps"] or over_matrix["shares"]), bool(payload["curves"])),
+        "sections": _sections(bool(failures), any(over_matrix.values()), bool(payload["curves"])),
         "read_at": words.date_and_clock(max((story.data.read_at for story in stories), default=None)),
     }
     return page.page("sweep.html.j2", view, payload)
@@ -97,17 +101,37 @@ def render_sweep(stories: Sequence[Story]) -> str:
 def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:
     """Return the maps of two axes, or the first figure along each of more; a single axis is told by the points."""
     view: dict[str, Any] = {"maps": [], "shares": [], "share_of": ""}
-    if figures:
-        view["share_of"] = figures[0].name
     if len(axes) == 2:
         view["maps"] = _maps(stories, axes, figures)
     elif len(axes) > 2 and figures:
+        view["share_of"] = figures[0].name
         view["shares"] = [(axis.name, list(_spreads(stories, axis, figures[0]))) for axis in axes]
     return view
 
 
-def _sections(mapped: bool, drawn: bool) -> list[tuple[str, str]]:
+def _failures(stories: Sequence[Story]) -> list[FailureGroup]:
+    return group_failures((story.data.record, story.data.of(RankFailed)) for story in stories)
+
+
+def _failed(story: Story) -> bool:
+    return story.data.record.state in FAILED
+
+
+def _triage(stories: Sequence[Story], failures: Sequence[FailureGroup]) -> str:
+    """Say how many points failed and of what, in one sentence; nothing where none did."""
+    if not failures:
+        return ""
+    failed = sum(group.count for group in failures)
+    texts = [group.text for group in failures[:_CAUSES]]
+    if len(failures) > _CAUSES:
+        texts.append(f"{failed - sum(group.count for group in failures[:_CAUSES])} of other causes")
+    return f"{failed} of {words.count(len(stories), 'point')} failed: {', '.join(texts)}."
+
+
+def _sections(failed: bool, mapped: bool, drawn: bool) -> list[tuple[str, str]]:
     sections = [("verdict", "Verdict")]
+    if failed:
+        sections.append(("failures", "Failures"))
     if mapped:
         sections.append(("map", "Over the matrix"))
     sections.append(("points", "Points"))
@@ -157,16 +181,21 @@ def _known(figure: RunFigure, stories: Sequence[Story]) -> list[float]:
     return [value for value in values if value is not None]
 
 
+def _good(figure: RunFigure, stories: Sequence[Story]) -> list[float]:
+    """Return the values of points that did not fail: what a failed one reported last is no result."""
+    return _known(figure, [story for story in stories if not _failed(story)])
+
+
 def _ranked(stories: Sequence[Story]) -> list[Story]:
-    """Return the best first where there is a goal, else as they were numbered; what has no value comes last."""
+    """Return the best first where there is a goal, else as they were numbered; last what has no value or failed."""
     goal = stories[0].data.goal
     if goal is None:
         return list(stories)
     read, sign = result(goal.metric), -1 if goal.at_least else 1
 
-    def place(story: Story) -> float:
+    def place(story: Story) -> tuple[bool, float]:
         value = read(story)
-        return math.inf if value is None else sign * value
+        return _failed(story), math.inf if value is None else sign * value
 
     return sorted(stories, key=place)
 
@@ -253,11 +282,15 @@ def _maps(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunF
         matrix = story.data.matrix
         position = str(matrix.get(down.name)), str(matrix.get(across.name))
         points.setdefault(position, []).append(story)
-    return [_map(figure, points, down, across) for figure in figures if len(set(map(figure.read, stories))) > 1]
+    return [_map(figure, points, down, across) for figure in figures if _differs(figure, stories)]
+
+
+def _differs(figure: RunFigure, stories: Sequence[Story]) -> bool:
+    return bool(_good(figure, stories)) and len(set(map(figure.read, stories))) > 1
 
 
 def _map(figure: RunFigure, points: Mapping[tuple[str, str], Sequence[Story]], down: Axis, across: Axis) -> FigureMap:
-    values = {position: _known(figure, stories) for position, stories in points.items()}
+    values = {position: _good(figure, stories) for position, stories in points.items()}
     medians = {position: median(known) for position, known in values.items() if known}
     least, greatest = min(medians.values()), max(medians.values())
     best = _best_place(figure, points, medians)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podwright.files.whole import write_whole
+from podwright.launch import publish_page
 from podwright.reading.run_data import gather
 from podwright.report.comparison import render_comparison
 from podwright.report.page import render_run
@@ -22,6 +23,7 @@ def write_report(runs: Sequence[Run]) -> Path:
         run.folder.refuse_stray()
         folders += [part.folder.path for part in run.parts()]
     if len(folders) == 1:
+        publish_page(runs[0], lambda folder: render_run(gather(folder)))
         return write_run_report(folders[0])
     return write_comparison(folders, runs[0].folder.path / "comparison.html")
 

@@ -52,6 +52,8 @@ def stand_in_asked(record: Record) -> Asked:
         parent=record.parent,
         matrix=record.matrix,
         index=index,
+        user=record.user,
+        team=record.team,
     )
 
 

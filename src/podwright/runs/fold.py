@@ -141,6 +141,8 @@ class Fold:
             results=self._last_values(),
             cost=self._cost,
             verified=asked.verified,
+            user=asked.user,
+            team=asked.team,
             goal=asked.goal,
             goal_value=first_hit.value if first_hit else None,
             silent_since=silent.since if silent else None,
@@ -185,10 +187,12 @@ class Fold:
         return self._state, "", None, None
 
     def _given_up(self) -> bool:
-        """Return whether the engine gave the run up: it stops the pilots, which know no more, and it knows why."""
-        if self._end is None or self._engine_end is None:
+        """Return whether the engine knows better than pilots that were stopped, and know no more than that."""
+        if self._end is None or self._end.state != "terminated":
             return False
-        return (self._end.state, self._engine_end.state) == ("terminated", "failed")
+        if self._engine_end is not None:
+            return self._engine_end.state in ("terminated", "failed")
+        return not self._cancelled and self._lost is not None and self._lost.time >= self._last
 
 
 def _brings(nodes: Collection[tuple[float, float]]) -> str:

@@ -48,6 +48,9 @@ class Asked:
     after: str | None = None
     command_line: list[str] = field(default_factory=list)
     version: str = ""
+    user: str | None = None
+    team: str | None = None
+    """Who started it, and their team on its pod."""
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
 
@@ -109,6 +112,8 @@ class Record:
     results: dict[str, float] = field(default_factory=dict)
     cost: dict[str, Any] | None = None
     verified: dict[str, Any] | None = None
+    user: str | None = None
+    team: str | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
@@ -219,6 +224,8 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         duration_s=duration_s,
         cost=_whole_cost(points),
         verified=asked.verified,
+        user=asked.user,
+        team=asked.team,
         goal=asked.goal,
     )
 

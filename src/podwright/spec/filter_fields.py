@@ -1,11 +1,10 @@
 """What a filter's tree asks of the fields that there are: names looked up, values read, `not` taken out. Pure.
 
-Whatever tests are compiled to, two rules hold:
+Whatever tests are compiled to, two rules hold, of columns, classes and tags alike:
 
-missing    a row without a value fits neither a test nor its opposite; a tag that a row lacks has no value, which is not
-           the value that is asked for, so `!=` fits it
-not        it is moved down to the tests, where it turns each into its opposite; only `~` and the order of tags have no
-           opposite, and are marked instead
+missing    a row without a value does not fit a test, so it fits what the test is negated to
+not        it is moved down to the tests, which are marked: a row fits exactly where it does not fit the test itself;
+           `!=` is `not` of `=`
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, short
 from podwright.spec.quantity import size_bytes
 
-Kind = Literal["text", "whole", "size", "time", "mode", "count", "tag"]
-OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+Kind = Literal["text", "folder", "whole", "size", "time", "mode", "count", "tag"]
 _EQUALITY = ("=", "!=")
 _TOO_LARGE = 1 << 63
 
@@ -53,7 +51,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class FieldTest:
-    """One field held against a value of its kind; `negated` where its operator has no opposite."""
+    """One field held against a value of its kind; `negated` fits all rows that this does not fit. It has no `!=`."""
 
     field: Field
     operator: str
@@ -62,8 +60,6 @@ class FieldTest:
 
     def opposite(self) -> FieldTest:
         """Return the test that fits what this one does not."""
-        if self.operator in OPPOSITE and (self.field.kind != "tag" or self.operator in _EQUALITY):
-            return replace(self, operator=OPPOSITE[self.operator])
         return replace(self, negated=not self.negated)
 
 
@@ -108,23 +104,24 @@ def _test(comparison: Comparison, vocabulary: Vocabulary) -> FieldTest:
     field = vocabulary.fields.get(comparison.name)
     if field is None:
         raise _unknown(comparison.name, comparison.name_at, vocabulary)
-    if comparison.operator == "~" and field.kind not in ("text", "tag"):
+    if comparison.operator == "~" and field.kind not in ("text", "folder", "tag"):
         hint = f"{field.name} is compared with =, !=, <, <=, > or >="
         raise filter_refusal(comparison.name_at, field.name, "has no parts that `~` could look for", hint)
-    return FieldTest(field, comparison.operator, _READERS[field.kind](comparison))
+    value = _READERS[field.kind](comparison)
+    if comparison.operator == "!=":
+        return FieldTest(field, "=", value, negated=True)
+    return FieldTest(field, comparison.operator, value)
 
 
 def _class_test(comparison: Comparison, vocabulary: Vocabulary) -> FieldTest:
     """Return the test of `class=Car`, which is short for `Car>0`."""
-    signs = {"=": ">", "!=": "="}
-    sign = signs.get(comparison.operator)
-    if sign is None:
+    if comparison.operator not in _EQUALITY:
         hint = f"a class is there or not (= or !=); for pixels write `{_quoted(comparison.value)}>1000`"
         raise filter_refusal(comparison.name_at, "class", f"cannot be compared with `{comparison.operator}`", hint)
     field = vocabulary.fields.get(comparison.value)
     if field is None or field.kind != "count":
         raise _unknown(comparison.value, comparison.value_at, vocabulary, of_classes=True)
-    return FieldTest(field, sign, 0)
+    return FieldTest(field, ">", 0, negated=comparison.operator == "!=")
 
 
 def _unknown(name: str, at: int, vocabulary: Vocabulary, of_classes: bool = False) -> Refusal:
@@ -145,6 +142,14 @@ def _quoted(name: str) -> str:
 
 def _text(comparison: Comparison) -> str:
     return comparison.value
+
+
+def _folder(comparison: Comparison) -> str:
+    """Return a folder as it is kept, with a slash behind it; the root's is empty."""
+    if comparison.operator not in _EQUALITY:
+        return comparison.value
+    path = comparison.value.rstrip("/")
+    return f"{path}/" if path not in ("", ".") else ""
 
 
 def _whole(comparison: Comparison) -> int:
@@ -206,6 +211,7 @@ def _no_value(comparison: Comparison, what: str, hint: str) -> Refusal:
 
 _READERS: dict[Kind, Callable[[Comparison], object]] = {
     "text": _text,
+    "folder": _folder,
     "whole": _whole,
     "size": _size,
     "time": _time,

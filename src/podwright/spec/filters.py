@@ -6,12 +6,14 @@
     comparison = name operator value
     operator   = "=" | "!=" | "<" | "<=" | ">" | ">=" | "~"
 
-Names and values with other characters stand in double quotes, where a backslash takes the next character as it is.
+Names and values with other characters stand in double quotes, where `\\n`, `\\t`, `\\r`, `\\x1b` and `\\u200e` are the
+characters that they are shown for, and a backslash takes any other character as it is.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +30,9 @@ _TOKEN = re.compile(
     | (?P<word>[^\s()=<>!~"]+)""",
     re.VERBOSE | re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\(?:(?P<code>x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})|(?P<char>.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+"""As odd characters of a name are shown."""
 _KEYWORDS = ("and", "or", "not")
 _EXAMPLE = "write it like `camera=front_center and size>=1MB`"
 
@@ -88,9 +93,17 @@ def _tokens(text: str) -> Iterator[_Token]:
             raise _unreadable(text, position)
         kind, position = str(match.lastgroup), match.end()
         if kind == "quoted":
-            yield _Token(kind, re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL), match.start() + 1)
+            yield _Token(kind, _ESCAPE.sub(_unescaped, match["quoted"]), match.start() + 1)
         elif kind != "blank":
             yield _Token(kind, match[0], match.start() + 1)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    if match["code"]:
+        code = int(match["code"][1:], 16)
+        is_character = code <= sys.maxunicode and not 0xD800 <= code <= 0xDFFF
+        return chr(code) if is_character else "\ufffd"
+    return _ESCAPED.get(match["char"], match["char"])
 
 
 def _unreadable(text: str, position: int) -> Refusal:

@@ -26,6 +26,7 @@ from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.provisioning import Address, Bmc, Mac
 from podwright.spec.source import decode
+from podwright.spec.teams import SharedPath, Team
 from podwright.spec.types import (
     Bandwidth,
     CatalogUrl,
@@ -238,6 +239,10 @@ class Pod(Strict):
         default=None, description="where catalogs of data are published: clickhouse://HOST:PORT/DATABASE"
     )
     costs: Costs = Field(default=Costs(), description="what things cost")
+    teams: tuple[Team, ...] = Field(default=(), description="people who work together, and what they may use")
+    shared_runs: SharedPath | None = Field(
+        default=None, description="a folder all users see, where runs that their owners share are published"
+    )
     bringup: Bringup = Field(default=Bringup(), description="how hosts become the pod")
     title: Text | None = Field(default=None, description="a line about the pod")
     racks: Annotated[Racks, _OrCount(), BeforeValidator(_OrCount.wrap)] = Field(
@@ -268,6 +273,10 @@ class Pod(Strict):
             document = parse(decode(self._source, file), file)
         findings = [Finding(tuple(filter(None, name.split("."))), message, hint) for name, message, hint in wrong]
         return Refusal(problems(findings, document))
+
+    def team_of(self, user: str | None) -> Team | None:
+        """Return the team of an account; None for one that is in none."""
+        return next((team for team in self.teams if user in team.members), None)
 
     def hosts(self) -> list[str]:
         """Return all hosts, in the order of the file."""

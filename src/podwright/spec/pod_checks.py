@@ -9,6 +9,7 @@ from podwright.spec.findings import Finding
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, short
+from podwright.spec.teams import teams
 
 # Looking for a close match among all hosts of a large pod would take seconds.
 MAX_COMPARED = 1000
@@ -122,7 +123,7 @@ def roles(tree: Tree) -> Found:
             yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
 
 
-CHECKS = (nodes, schedulers, names, hardware, addresses, controllers, roles)
+CHECKS = (nodes, schedulers, names, hardware, addresses, controllers, roles, teams)
 
 
 def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:

@@ -40,19 +40,19 @@ CREATE VIEW `a2d2.g000001-0a1b2c3d.files` AS SELECT id, concat(folder, name) AS 
 (`scene` = '20180807_145028') AND (`frame` >= 3);
 
 -- not (camera="it's" or not Car>0)
-(`camera` != 'it\'s') AND (_c0 > 0);
+(ifNull(`camera` = 'it\'s', 0) = 0) AND (_c0 > 0);
 
 -- not (kind!=label and size>1MB)
-(`kind` = 'label') OR (`size` <= 1000000);
+(`kind` = 'label') OR (ifNull(`size` > 1000000, 0) = 0);
 
 -- path~"a\\b" or not folder~c
-(position(concat(folder, name), 'a\\b') > 0) OR (position(`folder`, 'c') = 0);
+(position(concat(folder, name), 'a\\b') > 0) OR (ifNull(position(`folder`, 'c') > 0, 0) = 0);
 
 -- mtime<2026-03-02 and mode=0644
 (_mtime_ns < 1772409600000000000) AND (`mode` = 420);
 
 -- class=Car and class!=Car
-(_c0 > 0) AND (_c0 = 0);
+(_c0 > 0) AND (ifNull(_c0 > 0, 0) = 0);
 
 -- weather=rain and weather!=snow and weather~r
 (indexOf(_tags, 'weather') > 0 AND _values[indexOf(_tags, 'weather')] = 'rain') AND (NOT (indexOf(_tags, 'weather') > 0 AND _values[indexOf(_tags, 'weather')] = 'snow')) AND (indexOf(_tags, 'weather') > 0 AND position(_values[indexOf(_tags, 'weather')], 'r') > 0);

@@ -34,6 +34,16 @@ def test_results_leave_out_what_only_tells_how_far() -> None:
     assert figures.results(values, limit=2) == "loss 0.5  mean_iou 0.61"
 
 
+def test_results_name_what_a_person_asks_first() -> None:
+    values = dict.fromkeys(
+        ["checkpoint_s", "compute_s", "eval_accuracy", "lr", "samples_per_s", "temperature", "train_loss"], 1
+    )
+    assert figures.results(values) == (
+        "train_loss 1  eval_accuracy 1  samples_per_s 1  temperature 1  checkpoint_s 1  compute_s 1  lr 1"
+    )
+    assert figures.results(values, 2, goal="lr") == "lr 1  train_loss 1"
+
+
 def test_seconds_between() -> None:
     assert figures.seconds_between(None, None, 105.0) is None
     assert figures.seconds_between(100.0, None, 105.0) == 5

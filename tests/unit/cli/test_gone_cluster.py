@@ -13,7 +13,7 @@ from podwright.cli.main import main
 from podwright.lab import home as lab_home
 from podwright.launch import Session, find, pods
 from podwright.runs import Home
-from tests.unit.runs.made import asked, go, result, write_lines
+from tests.unit.runs.made import asked, end, go, result, write_lines
 
 Call = Callable[..., tuple[int, str, str]]
 POD = """\
@@ -113,3 +113,24 @@ def test_the_runs_of_a_lab_that_was_taken_down_are_lost(
     assert (record.state, record.reason) == ("lost", "its lab was taken down")
     assert (home.folder(RUN).is_sealed, scratch.exists(), other.exists()) == (True, False, True)
     assert lab_home.lose_runs("far") == []
+
+
+def test_what_a_run_that_ended_left_on_the_nodes_of_a_lab_goes_with_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scratch = tmp_path / "podwright-20001" / RUN
+    scratch.mkdir(parents=True)
+    write_lines(home.folder(RUN).record_path / "n0.r0" / "events.jsonl", end())
+    assert lab_home.lose_runs("far") == []
+    assert not scratch.exists()
+
+
+def test_a_sweep_of_a_lab_that_was_taken_down_is_listed_as_lost(home: Home) -> None:
+    home.create(asked("sw-2222", target="far", engine="slurm", points=2), {}, {})
+    for index in range(2):
+        home.create(asked(f"sw-2222-{index + 1}", target="far", engine="slurm", parent="sw-2222", index=index), {}, {})
+    home.sync()
+    assert sorted(lab_home.lose_runs("far")) == ["sw-2222", RUN]
+    known = {record.id: record.state for record in home.index.latest(None)}
+    assert known == {"sw-2222": "lost", RUN: "lost"}

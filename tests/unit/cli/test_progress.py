@@ -165,7 +165,7 @@ def test_quality_prefers_loss_and_the_goal() -> None:
     for progress in (with_goal, without):
         progress.take(record(), [result(**values)], [])
     assert with_goal.quality() == "loss 0.4  mean_iou 0.5"
-    assert without.quality() == "loss 0.4  lr 0.1  mean_iou 0.5"
+    assert without.quality() == "loss 0.4  mean_iou 0.5  accuracy 0.9"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 import podwright.data
 from podwright.data import Advance, Catalog, Choice, FindRequest, ScanRequest, ShowRequest, StatsRequest
+from podwright.data.catalog.history import Keep
 from podwright.data.catalog.store import Store
 from podwright.spec.problems import Refusal, refuse
 from tests.fixtures.struck import kill_at
@@ -56,6 +57,9 @@ class Launcher:
         self.asked.append(("catalog_of", pod))
         return "clickhouse://127.0.0.1:9/nothing"
 
+    def history(self) -> Keep:
+        return Keep()
+
 
 @pytest.fixture
 def launcher() -> Launcher:
@@ -91,7 +95,7 @@ def test_a_scan_that_is_killed_between_its_steps_leaves_whole_generations(
     again = catalog.scan(ScanRequest(tree, "a2d2", checksums=True))
     assert (again.generation, again.files, again.unread) == (3, FILES + 1, ())
     assert count(catalog, 'sha256>=""') == FILES + 1
-    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000003", "lock"]
+    assert sorted(path.name for path in (store.path / "a2d2").iterdir()) == ["current", "g000001", "g000003", "lock"]
 
 
 def test_each_kind_of_work_tells_how_far_it_is(catalog: Catalog, tree: Path, tmp_path: Path) -> None:

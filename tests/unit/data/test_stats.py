@@ -64,7 +64,8 @@ def test_class_columns_belong_to_the_row_of_the_label(ask: Say, tree: Path) -> N
     ask("stats", "a2d2")
     assert ask("find", "a2d2", "Animals>0")["files"][0]["kind"] == "label"
     assert ask("find", "a2d2", "class=Car")["count"] == 6
-    assert ask("find", "a2d2", "class!=Car")["count"] == 6
+    assert ask("find", "a2d2", "class!=Car")["count"] == 30
+    assert ask("find", "a2d2", "Car=0")["count"] == 6
     assert ask("find", "a2d2", "not Car>0")["count"] == 6
     assert ask("find", "a2d2", 'kind=camera and "RD normal street">0')["count"] == 0
 
@@ -95,6 +96,19 @@ def test_what_is_broken_is_counted_and_named(ask: Say, tell: Say, tree: Path) ->
     assert list(told.values())[1:] == ["is no image", "is no image"]
     _, err = tell("stats", "a2d2")
     assert f"broken    {whole[1].relative_to(tree)}: is no image" in err
+
+
+def test_labels_wholly_of_unknown_colours_are_named_and_counted_apart(
+    tell: Callable[..., tuple[str, str]], tree: Path
+) -> None:
+    label = sorted(tree.rglob("*_label_*.png"))[0]
+    Image.new("RGB", SIZE, (1, 2, 3)).save(label)
+    tell("scan", tree, "--name", "a2d2")
+    for _ in range(2):  # counted, and as it was counted
+        out, err = tell("stats", "a2d2")
+        assert out.startswith(f"11 labels, 0 broken, 1 wholly of unknown colours, {PIXELS} pixels of colours that mean")
+        assert f"unknown   {label.relative_to(tree)}: has only colours that mean no class" in err
+    tell("find", "a2d2", "Car=0 or Car>0")
 
 
 def png_header(width: int, height: int) -> bytes:

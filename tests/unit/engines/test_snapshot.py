@@ -197,6 +197,22 @@ def test_a_link_that_leaves_the_folder_is_refused(code: Path, target: str) -> No
     assert str(caught.value) == f"code: the link {code}/link leaves the code folder\n\nhint: put it in .podwrightignore"
 
 
+def test_a_link_to_another_folder_of_the_repository_travels_as_its_files(code: Path, tmp_path: Path) -> None:
+    put(code, "mine/a.py", "shared/b.py", "shared/deep/c.py", "shared/kept.bin")
+    (code / "mine" / "theirs").symlink_to("../shared")
+    with pytest.raises(Refusal, match="leaves the code folder"):
+        snapshot(code / "mine")
+    git(code, "init", "-q")
+    (code / ".gitignore").write_text("*.bin\n")
+    made = snapshot(code / "mine")
+    tar = tmp_path / "code.tar"
+    tar.write_bytes(tar_of(made))
+    unpack(str(tar), made.sha256, str(tmp_path / "there"))
+    arrived = sorted(path.relative_to(tmp_path / "there").as_posix() for path in (tmp_path / "there").rglob("*.*"))
+    assert arrived == ["a.py", "theirs/b.py", "theirs/deep/c.py"]
+    assert not (tmp_path / "there" / "theirs").is_symlink()
+
+
 def test_links_in_a_circle_travel_as_they_are(code: Path) -> None:
     (code / "a").symlink_to("b")
     (code / "b").symlink_to("a")

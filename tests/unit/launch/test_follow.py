@@ -380,7 +380,7 @@ class TestOnACluster:
     @pytest.mark.parametrize(
         ("outcome", "state", "reason"),
         [
-            ("cancelled", "cancelled", "stopped by SIGTERM"),
+            ("cancelled", "cancelled", "reached its time limit"),
             ("", "cancelled", "stopped by SIGTERM"),
             ("failed", "failed", "reached its time limit"),
         ],
@@ -426,6 +426,66 @@ class TestOnACluster:
         write_lines(folder / "record" / "n0.r0" / "events.jsonl", go(), failure)
         record = launch.find(session, "toy-2222").record()
         assert (record.state, record.exit_code) == ("failed", 127)
+
+    def test_a_run_whose_record_cannot_be_read_has_no_end_yet(
+        self, home: Home, session: Session, engine: FakeEngine
+    ) -> None:
+        """Its claim holds a success, and no node is up to read it: later it is read."""
+        folder = self.begun(home)
+        engine.says = Status("gone", "it ended without a last word", "succeeded")
+        engine.lag_s = 0.0
+        engine.cannot_read = "the claim c cannot be read: its reader does not start"
+        record = launch.find(session, "toy-2222").record()
+        assert (record.state, record.reason) == (
+            "running",
+            f"ended, its last word is not read yet: {engine.cannot_read}",
+        )
+        assert notes(folder) == ["submitted"]
+        engine.cannot_read = ""
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", end())
+        assert state(session) == "succeeded"
+
+    def test_a_run_that_has_its_nodes_and_cannot_be_read_is_not_said_to_start(
+        self, home: Home, session: Session, engine: FakeEngine
+    ) -> None:
+        self.submitted(home)
+        engine.says = Status("waiting", "waits for nodes to become free")
+        assert state(session) == "pending"
+        engine.says, engine.cannot_read = Status("there"), "the claim c cannot be read"
+        record = launch.find(session, "toy-2222").record()
+        assert (record.state, record.reason) == ("starting", "has its nodes; the claim c cannot be read")
+
+    @pytest.mark.parametrize("stopped", [False, True])
+    def test_a_run_that_somebody_else_took_away_is_lost(
+        self, home: Home, session: Session, engine: FakeEngine, stopped: bool
+    ) -> None:
+        """Its pilots were stopped, and know no more than that: nobody has cancelled it."""
+        folder = self.begun(home)
+        if stopped:
+            write_lines(folder / "record" / "n0.r0" / "events.jsonl", end(state="terminated"))
+        engine.says = Status("gone", "deleted by somebody else", "lost")
+        engine.lag_s = 0.0
+        records = [launch.find(session, "toy-2222").record() for _ in range(2)]
+        assert {(record.state, record.reason) for record in records} == {("lost", "deleted by somebody else")}
+        assert notes(folder).count("lost") == 1
+
+    def test_a_run_that_somebody_else_cancelled_says_so(self, home: Home, session: Session, engine: FakeEngine) -> None:
+        folder = self.begun(home)
+        stopped = end(state="terminated", reason="stopped by SIGTERM")
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", stopped)
+        engine.says = Status("gone", "was cancelled by somebody else, with scancel", "cancelled")
+        record = launch.find(session, "toy-2222").record()
+        assert (record.state, record.reason, record.exit_code) == ("cancelled", engine.says.reason, 143)
+
+    def test_a_run_whose_pilots_were_stopped_is_not_over_while_nobody_can_be_asked(
+        self, home: Home, session: Session, engine: FakeEngine
+    ) -> None:
+        """A final state is not taken back, and the time that it took does not shrink."""
+        folder = self.begun(home)
+        write_lines(folder / "record" / "n0.r0" / "events.jsonl", end(state="terminated"))
+        engine.says = Status("there", silent="Kubernetes cannot be reached")
+        record = launch.find(session, "toy-2222").record()
+        assert (record.state, record.ended_at) == ("running", None)
 
     def test_a_run_that_was_cancelled_before_it_began_need_not_be_waited_for(
         self, home: Home, session: Session, engine: FakeEngine

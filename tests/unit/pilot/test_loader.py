@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.pilot.data.epochs import EpochOrder, Permutation, share
-from podwright.pilot.data.loader import Loader, SampleFolder
+from podwright.pilot.data.loader import EpochOrder, Loader, Permutation, RankPlace, SampleFolder, share
 
 LENGTHS = st.integers(1, 400)
 SEEDS = st.integers(0, 2**32)
@@ -63,11 +62,107 @@ def test_the_law_of_the_loader(
     for world, steps in lives:
         before = taken
         for rank in range(world):
-            seen.update(order.numbers(share(length, before, rank, world)[: steps * batch]))
+            seen.update(order.numbers(share(length, before, RankPlace(rank, world)).positions[: steps * batch]))
         taken = min(before + steps * batch * world, length)
     for rank in range(last_world):
-        seen.update(order.numbers(share(length, taken, rank, last_world)))
+        seen.update(order.numbers(share(length, taken, RankPlace(rank, last_world)).positions))
     assert seen == Counter(range(length))
+
+
+class Numbers:
+    """So many samples, each its own number."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, number: int) -> int:
+        return number
+
+
+@given(
+    LENGTHS,
+    SEEDS,
+    st.integers(1, 40),
+    st.integers(1, 12),
+    st.sampled_from(["pad", "drop"]),
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9)), max_size=3),
+)
+def test_the_law_of_equal_steps(
+    length: int, seed: int, batch: int, world: int, tail: str, lives: list[tuple[int, int]]
+) -> None:
+    """Whatever batch, world and size, after any lives on other numbers of ranks: all ranks make the same steps."""
+    taken = 0
+    for ranks, steps in lives:
+        taken = min(taken + steps * batch * ranks, length)
+    order = EpochOrder([length], seed, 0)
+    left = order.numbers(range(taken, length))
+    shares = [share(length, taken, RankPlace(rank, world), batch, tail) for rank in range(world)]
+    assert len({len(mine) for mine in shares}) == 1
+    seen: Counter[int] = Counter()
+    for mine in shares:
+        again = [] if mine.again is None else order.numbers(range(mine.again, mine.again + 1))
+        seen.update(order.numbers(mine.positions) + again)
+    whole, repeated = Counter(left), shares[0].repeated
+    if tail == "pad":
+        assert seen - whole == seen - (seen & whole)
+        assert whole <= seen
+        assert (seen.total() - len(left), repeated < world) == (repeated, True)
+    else:
+        assert seen <= whole
+        assert (len(left) - seen.total()) < batch * world
+        assert len(shares[0]) % batch == 0
+
+
+@pytest.mark.parametrize(("length", "batch", "world"), [(57, 7, 8), (56, 14, 4), (1, 2, 3), (40, 7, 3), (4100, 4, 1)])
+def test_what_a_loader_gives_in_an_epoch(length: int, batch: int, world: int) -> None:
+    """57 samples, batch 7, 8 ranks gave 2, 1, 1, ... steps, at which DDP waits for ever."""
+    gotten: Counter[int] = Counter()
+    sizes = []
+    loaders = [Loader(Numbers(length), batch, seed=2).among(rank, world) for rank in range(world)]
+    for loader in loaders:
+        assert len(loader) == loader.steps
+        batches = [given_batch.tolist() for given_batch in loader]
+        gotten.update(chain.from_iterable(batches))
+        sizes.append([len(one) for one in batches])
+    assert sizes == [sizes[0]] * world
+    assert gotten.total() == length + loaders[0].repeated
+    assert set(gotten) == set(range(length))
+
+
+def test_fewer_samples_than_a_step_of_all_ranks() -> None:
+    padded = Loader(Numbers(2), 4).among(2, 3)
+    assert (len(padded), padded.repeated) == (1, 1)
+    assert [len(batch) for batch in padded] == [1]
+    dropping = Loader(Numbers(2), 1, tail="drop").among(0, 3)
+    with pytest.raises(RuntimeError, match='2 samples fill no step of 3 ranks with 1 each: give tail="pad"'):
+        len(dropping)
+    with pytest.raises(ValueError, match='tail "even" is none of pad, drop, uneven'):
+        Loader(Numbers(2), 1, tail="even")
+
+
+def test_a_draw_belongs_to_seed_epoch_and_sample() -> None:
+    """Alike on any number of ranks, and another in every epoch."""
+
+    class Drawn(Numbers):
+        draws = True
+
+        def __getitem__(self, key: tuple[int, int]) -> tuple[int, int]:  # type: ignore[override]
+            return key
+
+    def drawn(world: int, epoch: int) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for rank in range(world):
+            loader = Loader(Drawn(9), 2, seed=4, collate_fn=dict).among(rank, world)
+            loader.epoch = epoch
+            for batch in loader:
+                found |= batch
+        return found
+
+    assert drawn(1, 0) == drawn(4, 0)
+    assert len({*drawn(1, 0).values(), *drawn(1, 1).values()}) == 18
 
 
 @pytest.fixture
@@ -93,14 +188,14 @@ def test_killed_on_four_ranks_and_resumed_on_others(folder: Path, world: int, wo
     seen: Counter[int] = Counter()
     states = []
     for rank in range(4):
-        loader = Loader(SampleFolder(str(folder), number_of), 1, seed=3, rank=rank, world=4, num_workers=workers)
+        loader = Loader(SampleFolder(str(folder), number_of), 1, seed=3, num_workers=workers).among(rank, 4)
         iterator = iter(loader)
         seen.update(next(iterator).tolist())
         states.append(loader.state_dict())
         del iterator
     assert states == [states[0]] * 4
     for rank in range(world):
-        loader = Loader(SampleFolder(str(folder), number_of), 2, rank=rank, world=world)
+        loader = Loader(SampleFolder(str(folder), number_of), 2, tail="uneven").among(rank, world)
         loader.load_state_dict(states[0])
         for batch in loader:
             seen.update(batch.tolist())
@@ -109,7 +204,7 @@ def test_killed_on_four_ranks_and_resumed_on_others(folder: Path, world: int, wo
 
 
 def test_a_split_and_the_length_of_what_is_left(folder: Path) -> None:
-    loader = Loader(SampleFolder(str(folder), number_of, split="train"), 3, rank=1, world=2)
+    loader = Loader(SampleFolder(str(folder), number_of, split="train"), 3).among(1, 2)
     assert (len(loader.samples), len(loader)) == (10, 2)
     assert [len(batch) for batch in loader] == [3, 2]
     with pytest.raises(RuntimeError, match="of 11 samples, and here are 10"):

@@ -13,7 +13,7 @@ from podwright.cli.main import main
 from podwright.costs.ownership import pod_costs, pod_price
 from podwright.costs.prices import price_tables
 from podwright.costs.record import record_cost
-from podwright.costs.run_costs import phases_of
+from podwright.costs.run_costs import cost_of_run, phases_of
 from podwright.runs import Home
 from podwright.runs.events import Sample
 from tests.fixtures.repeats import Planted, asked_of, write_one, write_repeats
@@ -172,12 +172,16 @@ def test_a_result_by_hand(home: Home, tmp_path: Path, capsys: pytest.CaptureFixt
     document = json.loads(capsys.readouterr().out)
     costs = pod_costs(spec.load_pod(pod))
     power = costs.sheet.amount("electricity") + costs.sheet.amount("cooling")
-    hour = ((costs.sheet.total or 0) - power) / (16 * 8760 * 4 * 0.5)
+    used = 16 * 8760 * 4 * 0.5
+    hour = ((costs.sheet.total or 0) - power - costs.sheet.amount("staff")) / used
     amounts = {item["name"]: item["amount"] for item in document["items"]}
     assert amounts["queue"] == 0
     assert amounts["start-up"] == pytest.approx(hour / 3600)
     assert amounts["training"] == pytest.approx(hour)
+    assert amounts["staff"] == pytest.approx(costs.sheet.amount("staff") / used * 3601 / 3600)
     assert amounts["electricity"] == pytest.approx(0.4 * 1.5 * 0.2)
+    assert amounts["idle electricity"] == pytest.approx(power / used / 2 * 3601 / 3600)
+    assert (document["at_least"], document["missing"]) == (bool(costs.sheet.missing), costs.sheet.missing)
     assert document["energy_kwh"] == pytest.approx(0.4 * 1.5)
     assert document["co2_kg"] == pytest.approx(0.4 * 1.5 * 0.4)
     assert document["per_result"] == document["total"] == pytest.approx(sum(amounts.values()))
@@ -236,3 +240,68 @@ def test_a_run_on_a_priced_pod_has_its_cost(home: Home, tmp_path: Path) -> None:
     assert (cost["currency"], cost["origin"]) == ("EUR", "1h 0m x 1 GPU")
     (folder.path / "spec" / "pod.yaml").write_text("name: [\n")
     assert record_cost(folder, record) is None
+
+
+def test_runs_that_fill_the_used_hours_come_to_the_pod(home: Home, tmp_path: Path) -> None:
+    """Modelled, since nothing was measured: half of the hours are used, and their runs pay for all."""
+    write_one(home, asked_of("train-aaaa", Planted()), 3600.0, Planted(watts=0.0))
+    pod = spec.load_pod(write_pod(tmp_path, ALL))
+    sheet = pod_costs(pod).sheet
+    folder = home.folder("train-aaaa")
+    (folder.path / "metrics.parquet").unlink()
+    for path in folder.path.glob("record/*/metrics.jsonl"):
+        path.unlink()
+    costs = cost_of_run(folder, home.read("train-aaaa"), pod)
+    hours = 3601 / 3600
+    assert costs.sheet.total == pytest.approx((sheet.total or 0) / (16 * 8760 * 4 * 0.5) * hours)
+
+
+def test_what_a_pod_lacks_a_run_lacks(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_one(home, asked_of("train-aaaa", Planted()), 3600.0, Planted())
+    pod = write_pod(tmp_path, "{currency: EUR, node_price: 100000}")
+    assert main(["cost", "run", "train-aaaa", "--pod", str(pod), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["at_least"]
+    assert "staff" in document["missing"]
+    assert main(["cost", "run", "train-aaaa", "--pod", str(pod)]) == 0
+    assert "cost at least" in capsys.readouterr().out
+
+
+def test_a_price_given_and_a_price_computed_are_two_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pod = write_pod(tmp_path, "{currency: USD, node_price: 100000, gpu_hour_price: 1.9, utilization: 0.6}")
+    assert main(["cost", "pod", str(pod), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["per_gpu_hour_given"] == 1.9
+    assert document["per_gpu_hour_computed"] == pytest.approx(document["total"] / (16 * 8760 * 5 * 0.6))
+    assert main(["cost", "pod", str(pod)]) == 0
+    assert "given     1.90 USD a GPU hour: gpu_hour_price" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("currency", "hint"), [("dollars", "USD"), ("EURO", "EUR"), ("UDS", "USD")])
+def test_an_unknown_currency_is_refused(
+    currency: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = write_pod(tmp_path, f"{{currency: {currency}, node_price: 100000}}")
+    assert main(["cost", "pod", str(pod)]) == 2
+    said = capsys.readouterr().err
+    assert f"costs.currency: '{currency}' is no currency" in said
+    assert f"did you mean `{hint}`?" in said
+
+
+def test_hours_of_different_gpus_are_compared_by_their_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, table = write_pod(tmp_path, ALL), tmp_path / "prices.yaml"
+    offer = "name: rented, accelerator: H100, gpus: 8, per_hour: 24"
+    head = "name: ours\nsource: an offer\nseen: 2026-10-01\ntrust: high\ncurrency: EUR\n"
+    table.write_text(f"{head}offers: [{{{offer}}}, {{{offer}, work_per_gpu_hour: 5000}}]\n")
+    assert main(["cost", "compare", str(path), "--prices", str(table), "--work", "2500", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    hours, work = document["offers"]
+    assert (hours["comparable"], hours["break_even_utilization"]) == (False, None)
+    assert work["per_work"] == pytest.approx(3 / 5000)
+    # An hour of the pod does half of the work, so that it may cost half of the rent.
+    assert document["total"] / (16 * 8760 * 4 * work["break_even_utilization"]) == pytest.approx(1.5)
+    assert [round(10 * point["utilization"]) for point in document["curve"]] == list(range(1, 11))
+    assert main(["cost", "compare", str(path), "--prices", str(table)]) == 0
+    shown = capsys.readouterr().out
+    assert "another GPU" in shown
+    assert "--work" in shown

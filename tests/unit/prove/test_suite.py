@@ -135,7 +135,8 @@ def test_a_suite_from_start_to_report(home: Home, write: Write, capsys: pytest.C
     assert main(["bench", "run", str(path), "--again"]) == 0
     assert (len(folder.trials()), folder.round()) == (12, 2)
     page = (folder.path / "report.html").read_text()
-    assert "2 cells, 4 runs that count." in page
+    assert "No cell is shown to differ. Of 1 comparison 1 not proven; 2 cells, 4 runs that count." in page
+    assert "By workload" in page
     assert page.count('class="strip-dot"') == 4
     capsys.readouterr()
     assert main(["compare", "night/quick", "night@1/slow", "--json"]) == 1

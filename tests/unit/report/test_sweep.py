@@ -42,7 +42,10 @@ def test_with_a_goal_the_best_point_is_named_and_comes_first() -> None:
 
 def test_a_point_that_failed_is_not_the_best() -> None:
     runs = [*grid(GOAL), point(7, {"lr": 0.1, "batch": 64}, {"mean_iou": 0.9}, goal=GOAL, state="failed")]
-    assert "Best is lr=0.01, batch=16: mean IoU 0.7, goal at least 0.60 reached." in lines(runs)
+    said = lines(runs)
+    best = "Best is lr=0.01, batch=16: mean IoU 0.7, goal at least 0.60 reached."
+    assert f"1 of 7 points failed: 1 failed. {best}" in said
+    assert [line for line in said if re.fullmatch(r"toy-1-\d", line)][-1] == "toy-1-7"
 
 
 def test_while_no_point_succeeded_the_best_so_far_is_told() -> None:

@@ -13,7 +13,7 @@ from tests.unit.runs.made import START, asked, end, event, go, parsed, result
 
 KEYS = """
 id name parent matrix target state reason exit_code attempts nodes hosts world_size
-created_at started_at ended_at duration_s time_to_train_s results cost verified folder
+created_at started_at ended_at duration_s time_to_train_s results cost verified user team folder
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,6 +13,14 @@ NONE = "-"
 # What tells how far a run is, and not how good.
 PROGRESS_NAMES = frozenset({"step", "steps", "epoch", "epochs", "mllog", "time_ms"})
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_KINDS = (
+    re.compile(r"loss|perplexity|ppl", re.I),
+    re.compile(r"acc|iou|dice|f1|auc|map\b|bleu|rouge|wer|fid|psnr|score|reward|error|precision|recall|top\d", re.I),
+    re.compile(r"per_s(ec|econd)?$|/s$|throughput|t?flops|mfu", re.I),
+    # What a program says of itself comes last: its settings, and where its time went.
+    re.compile(r"^(?!lr$|learning_rate$|grad|.*_(s|seconds|bytes|lr|decay)$)", re.I),
+)
+"""What a person asks of a run, in that order: loss, quality, speed, and then all else."""
 
 
 def value(item: object) -> str:
@@ -19,10 +28,16 @@ def value(item: object) -> str:
     return words.value(item)
 
 
-def results(values: Mapping[str, object], limit: int | None = None) -> str:
-    """Return `name value` pairs, without those that only tell how far the run is."""
-    pairs = [f"{name} {value(number)}" for name, number in values.items() if name not in PROGRESS_NAMES]
-    return "  ".join(pairs[:limit])
+def results(values: Mapping[str, object], limit: int | None = None, goal: str | None = None) -> str:
+    """Return `name value` pairs, what matters first, without those that only tell how far the run is."""
+    names = [name for name in values if name not in PROGRESS_NAMES]
+    names.sort(key=lambda name: (name != goal, _weight(name)))
+    return "  ".join(f"{name} {value(values[name])}" for name in names[:limit])
+
+
+def _weight(name: str) -> int:
+    """Return how early a result is named; those of one kind stay in their order."""
+    return next((place for place, kind in enumerate(_KINDS) if kind.search(name)), len(_KINDS))
 
 
 def duration(seconds: float | None) -> str:

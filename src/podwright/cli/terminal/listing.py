@@ -94,11 +94,8 @@ def outcome(record: Record) -> str:
     is_well = record.state == "succeeded" and record.results
     if record.reason and not is_well:
         return record.reason.splitlines()[0]
-    metric = (record.goal or {}).get("metric")
-    results = record.results
-    if metric in results:
-        results = {metric: results[metric], **results}
-    return f"{_progress(record)}{figures.results(results, limit=3)}".rstrip()
+    shown = figures.results(record.results, 3, (record.goal or {}).get("metric"))
+    return f"{_progress(record)}{shown}".rstrip()
 
 
 def _progress(record: Record) -> str:

@@ -102,12 +102,7 @@ class Progress:
 
     def quality(self) -> str:
         """Return the loss and what the goal is about, else the first two other results."""
-        names = ["loss"]
-        if self.goal:
-            names.append(self.goal["metric"])
-        else:
-            names += self.values
-        # A dictionary keeps each name once, where it came first.
+        names = ["loss", self.goal["metric"]] if self.goal else list(self.values)
         return figures.results({name: self.values[name] for name in names if name in self.values}, limit=3)
 
     def news(self) -> str:

@@ -17,7 +17,7 @@ from podwright.data.catalog.store import Store, damaged
 from podwright.data.labels.classes import classes_of
 from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
-from podwright.data.query.conditions import Condition, condition_of
+from podwright.data.query.conditions import NEGATED_AS_IN_0_2, Condition, condition_of
 from podwright.data.query.lookup import WORTH, Lookup
 from podwright.data.query.sql import QueryRows, query
 from podwright.data.selecting.samples import SampleMember, role_case, sample_key
@@ -93,6 +93,12 @@ class Dataset(Filtered):
     def count_files(self, condition: Condition) -> int:
         """Return how many files a condition chooses."""
         return sum(part.count(condition) for part in self._parts)
+
+    def count_as_in_0_2(self, text: str) -> int:
+        """Return how many files a filter chose before `not` and `!=` fitted files without a value; no index knows."""
+        condition = condition_of(parse_filter(text), self.vocabulary, NEGATED_AS_IN_0_2)
+        query = f"SELECT count(*) FROM {source_of(condition)}"
+        return int(self.connection.execute(query, list(condition.values)).fetchall()[0][0])
 
     def count(self, condition: Condition) -> tuple[int, int]:
         """Return how many files a condition chooses, and how many bytes they have."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from podwright.data.catalog import schema
+from podwright.data.catalog.carry import AS_LAST_TIME, Accept
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.files import literal, put_rows
 from podwright.data.catalog.scan import Scan, Scanned
@@ -26,7 +27,13 @@ Folders = dict[bytes, tuple[int, tuple[int, int, int]]]
 """What a generation has of folders, by path: its number; inode and both times."""
 
 
-def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, trees: Iterable[bytes] = ()) -> Scanned:
+def rescan(
+    store: Store,
+    dataset: str,
+    changed: Iterable[bytes] | None = None,
+    trees: Iterable[bytes] = (),
+    accept: Accept = AS_LAST_TIME,
+) -> Scanned:
     """Look again into folders that changed, by their paths below the root, each ending in /, and into whole trees.
 
     Where nobody says which, it is those whose own times are not what they were. That shows what came, went and was
@@ -39,7 +46,7 @@ def rescan(store: Store, dataset: str, changed: Iterable[bytes] | None = None, t
             folders = _folders(opened.connection)
         looked_at = set(_touched(root, folders) if changed is None else changed)
         work = _Rescan(store.file(dataset, store.generation(dataset)), root, folders, (looked_at, set(trees)))
-        return Scan(store, Path(os.fsdecode(root)), dataset, draft, started).run(layout, work.fill)
+        return Scan(store, Path(os.fsdecode(root)), dataset, draft, accept).run(layout, work.fill, started)
 
 
 def _folders(connection: DuckDBPyConnection) -> Folders:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podwright.data.catalog import schema
-from podwright.data.catalog.files import META, literal, meta_of
+from podwright.data.catalog.carry import AS_LAST_TIME, Accept, Carried, OldGeneration, note_renames
+from podwright.data.catalog.files import META
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store, check_name
 from podwright.data.progress import Advance, Progress, unheard
@@ -46,10 +47,19 @@ class Scanned:
     unread: tuple[tuple[str, str], ...]
     """Folders that could not be read, and why."""
     took_s: float
+    renamed: int = 0
+    """How many of those that changed are known under another path now."""
+    other_device: bool = False
+    """The root lies on another device than last time."""
     summed: int | None = None
     """How many files were read for their checksums; None where nobody asked."""
     published: Published | None = None
     """Where it went beside the home."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what the history of a dataset has of the scan."""
+        return {"files": self.files, "changed": self.changed}
 
     @property
     def named_unread(self) -> Sequence[tuple[str, str]]:
@@ -67,6 +77,7 @@ class Scanned:
             "directories": self.directories,
             "bytes": self.size_bytes,
             "changed": self.changed,
+            "renamed": self.renamed,
             "generation": self.generation,
             "unread": [{"path": path, "why": why} for path, why in self.named_unread],
             "summed": self.summed,
@@ -76,11 +87,16 @@ class Scanned:
 
 
 def scan(
-    store: Store, root: Path | str, dataset: str, layout: str | None = None, progress: Progress = unheard
+    store: Store,
+    root: Path | str,
+    dataset: str,
+    layout: str | None = None,
+    progress: Progress = unheard,
+    accept: Accept = AS_LAST_TIME,
 ) -> Scanned:
     """Scan the tree below a folder or an address under a name."""
     started = time.monotonic()
-    source = check_address(root) if isinstance(root, str) and "://" in root else _root(Path(root))
+    source = source_of(root)
     if check_name(dataset) in store.selection_names():
         raise refuse(f"{dataset} is the name of a selection", hint="give the dataset another name", field="--name")
     given_layout = layout_named(layout) if layout else None
@@ -97,7 +113,14 @@ def scan(
                 progress(Advance("scan", files))
                 staging.take(batch)
 
-        return Scan(store, source, dataset, draft, started).run(given_layout, fill)
+        return Scan(store, source, dataset, draft, accept).run(given_layout, fill, started)
+
+
+def source_of(root: Path | str) -> Path | str:
+    """Return the folder or the address that a person means, or refuse it."""
+    if isinstance(root, str) and "://" in root:
+        return check_address(root)
+    return _root(Path(root))
 
 
 def _root(root: Path) -> Path:
@@ -114,12 +137,12 @@ Fill = Callable[["DuckDBPyConnection", Staging], None]
 class Scan:
     """One scan, from what fills the staging to the published generation."""
 
-    def __init__(self, store: Store, root: Path | str, dataset: str, draft: Path, started: float) -> None:
-        self.store, self.root, self.dataset, self.draft = store, root, dataset, draft
-        self.started = started
+    def __init__(self, store: Store, root: Path | str, dataset: str, draft: Path, accept: Accept) -> None:
+        self.store, self.root, self.dataset, self.draft, self.accept = store, root, dataset, draft, accept
         self.before = store.generation(dataset)
+        self.is_other_device = False
 
-    def run(self, given_layout: Layout | None, fill: Fill) -> Scanned:
+    def run(self, given_layout: Layout | None, fill: Fill, started: float) -> Scanned:
         """Stage, sort, carry over what is known, and publish where something changed."""
         # Rows come from many folders at once: what was staged is sorted into the file that stays, and thrown away.
         with self.store.building(self.draft) as connection:
@@ -130,46 +153,48 @@ class Scan:
             for statement in schema.build_statements(layout):
                 connection.execute(statement)
             staging.close()
-            changed = self._carry(connection, layout)
-            scanned = self._scanned(connection, layout, changed, staging.unread)
+            carried = self._carry(connection, layout)
+            scanned = self._scanned(connection, layout, carried, staging.unread)
             is_new = scanned.generation > self.before
             if is_new:
-                _write_meta(connection, scanned)
+                self._write_meta(connection, scanned)
                 bitmaps.build(connection, layout, len(class_names(connection)))
-        if not is_new:
-            return scanned
-        self.store.publish(self.dataset, self.draft)
-        return scanned
+        if is_new:
+            note_renames(self.store.path / self.dataset, carried.renamed)
+            self.store.publish(self.dataset, self.draft, scanned.facts)
+        return replace(scanned, took_s=time.monotonic() - started)
 
-    def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> int:
-        """Take over what the old generation knows of files that are still there, and return how many changed."""
+    def _carry(self, connection: DuckDBPyConnection, layout: Layout) -> Carried:
+        """Take over what the old generation knows of files that are still there, and return what changed."""
         files = int(_first(connection, "SELECT count(*) FROM file"))
         if not self.before:
-            return files
-        old = self.store.file(self.dataset, self.before)
-        connection.execute(f"ATTACH '{literal(old)}' AS old (READ_ONLY)")
-        meta = meta_of(connection, "old.")
-        if meta.get("format") != str(schema.FORMAT) or meta.get("root") != shown(os.fsencode(self.root)):
+            return Carried(files)
+        path = self.store.file(self.dataset, self.before)
+        old = OldGeneration(path, self.dataset, shown(os.fsencode(self.root)), self.accept)
+        old.check(connection)
+        try:
+            if not old.fits:
+                return Carried(max(files, 1))
+            carried = old.compare(connection)
+            self.is_other_device = old.meta.get("device", self._device) != self._device
+            if old.meta.get("layout") != layout.name:
+                carried = replace(carried, changed=max(carried.changed, files))
+            if self._is_new(carried.changed):
+                old.carry(connection, layout.name)
+            return carried
+        finally:
             connection.execute("DETACH old")
-            return max(files, 1)
-        changed = int(_first(connection, schema.CHANGED))
-        if meta.get("layout") != layout.name:
-            changed = max(changed, files)
-        if self._is_new(changed):
-            connection.execute(schema.SAME_FILES)
-            for statement in schema.CARRIED:
-                connection.execute(statement)
-            if meta.get("layout") == layout.name:
-                _carry_labels(connection)
-        connection.execute("DETACH old")
-        return changed
+
+    @property
+    def _device(self) -> str:
+        return str(self.root.stat().st_dev) if isinstance(self.root, Path) and self.root.exists() else ""
 
     def _is_new(self, changed: int) -> bool:
         """Say whether there is anything to publish: also what others were given by an earlier version is made again."""
-        return bool(changed) or not self.before or not self.store.is_shared_as_now(self.dataset)
+        return bool(changed) or self.accept.moved or not self.before or not self.store.is_shared_as_now(self.dataset)
 
     def _scanned(
-        self, connection: DuckDBPyConnection, layout: Layout, changed: int, unread: list[tuple[bytes, str]]
+        self, connection: DuckDBPyConnection, layout: Layout, carried: Carried, unread: list[tuple[bytes, str]]
     ) -> Scanned:
         row = connection.execute("SELECT count(*), coalesce(sum(size), 0)::BIGINT FROM file").fetchone()
         files, size_bytes = row or (0, 0)
@@ -180,11 +205,29 @@ class Scan:
             files=files,
             directories=int(_first(connection, "SELECT count(*) FROM directory")),
             size_bytes=size_bytes,
-            changed=changed,
-            generation=self.before + self._is_new(changed),
+            changed=carried.changed,
+            generation=self.before + self._is_new(carried.changed),
             unread=tuple((shown(path), why) for path, why in unread),
-            took_s=time.monotonic() - self.started,
+            took_s=0.0,
+            renamed=len(carried.renamed),
+            other_device=self.is_other_device,
         )
+
+    def _write_meta(self, connection: DuckDBPyConnection, scanned: Scanned) -> None:
+        values = {
+            "format": str(schema.FORMAT),
+            "dataset": scanned.dataset,
+            "root": scanned.root,
+            "root_bytes": os.fsencode(self.root).hex(),
+            "device": self._device,
+            "layout": scanned.layout,
+            "scanned_at": str(time.time()),
+            "unread": str(len(scanned.unread)),
+        }
+        connection.execute(META)
+        # At once: each statement is a transaction, which waits for the disk.
+        rows = ", ".join(["(?, ?)"] * len(values))
+        connection.execute(f"INSERT INTO meta VALUES {rows}", list(chain.from_iterable(values.items())))
 
 
 def _recognised(connection: DuckDBPyConnection) -> Layout:
@@ -195,32 +238,9 @@ def _recognised(connection: DuckDBPyConnection) -> Layout:
     return PLAIN
 
 
-def _carry_labels(connection: DuckDBPyConnection) -> None:
-    classes = class_names(connection)
-    if classes:
-        connection.execute(schema.label_table(len(classes)))
-        connection.execute(schema.CARRIED_LABELS)
-
-
 def class_names(connection: DuckDBPyConnection) -> list[str]:
     """Return the classes whose pixels are counted, in their order."""
     return [name for (name,) in connection.execute("SELECT name FROM class ORDER BY place").fetchall()]
-
-
-def _write_meta(connection: DuckDBPyConnection, scanned: Scanned) -> None:
-    values = {
-        "format": str(schema.FORMAT),
-        "dataset": scanned.dataset,
-        "root": scanned.root,
-        "root_bytes": os.fsencode(scanned.root).hex(),
-        "layout": scanned.layout,
-        "scanned_at": str(time.time()),
-        "unread": str(len(scanned.unread)),
-    }
-    connection.execute(META)
-    # At once: each statement is a transaction, which waits for the disk.
-    rows = ", ".join(["(?, ?)"] * len(values))
-    connection.execute(f"INSERT INTO meta VALUES {rows}", list(chain.from_iterable(values.items())))
 
 
 def _first(connection: DuckDBPyConnection, query: str, values: Sequence[str] = ()) -> Any:

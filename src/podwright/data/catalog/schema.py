@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
@@ -14,7 +15,7 @@ _TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
 _FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"
 FIELDS: tuple[tuple[str, Kind, str], ...] = (
     ("path", "text", "(d.path || f.name)"),
-    ("folder", "text", "d.path"),
+    ("folder", "folder", "d.path"),
     ("name", "text", "f.name"),
     ("ext", "text", "f.ext"),
     ("type", "text", "f.type"),
@@ -135,16 +136,60 @@ CHANGED = """
         IS DISTINCT FROM (new.size, new.mtime_ns, new.ctime_ns, new.inode, new.mode, new.owner, new."group")"""
 """How many files came, went, or are not what they were."""
 
-SAME_FILES = """CREATE TEMP TABLE same AS
-    SELECT o.id AS old_id, f.id AS id,
-        o.size = f.size AND o.mtime_ns = f.mtime_ns AND o.ctime_ns = f.ctime_ns AS untouched
-    FROM file f JOIN directory d ON d.id = f.dir
-    JOIN old.directory e ON e.path = d.path JOIN old.file o ON o.dir = e.id AND o.name = f.name"""
-"""Which file of the old generation each file is; its labels and checksum hold only where nobody has touched it."""
+
+def same_files(moved: bool) -> str:
+    """Return what makes the table of which file of the old generation each file is.
+
+    Its labels and checksum hold only where nobody has touched it; of a tree that lies elsewhere now sizes tell.
+    """
+    facts = ("size",) if moved else ("size", "mtime_ns", "ctime_ns", "inode")
+    untouched = " AND ".join(f"o.{fact} = f.{fact}" for fact in facts)
+    return f"""CREATE TEMP TABLE same AS SELECT o.id AS old_id, f.id AS id, {untouched} AS untouched
+        FROM file f JOIN directory d ON d.id = f.dir
+        JOIN old.directory e ON e.path = d.path JOIN old.file o ON o.dir = e.id AND o.name = f.name"""
+
+
+def renamed_files(is_remote: bool) -> str:
+    """Return what adds files that were renamed: the old path is gone, and exactly one candidate is the same file.
+
+    So an inode, or the version of an object, that two files have in either generation tells nothing: those are hard
+    links or copies.
+    """
+    times = "" if is_remote else "AND o.mtime_ns = f.mtime_ns"
+    return f"""INSERT INTO same
+        WITH gone AS (SELECT * FROM old.file WHERE type = 'file' AND id NOT IN (SELECT old_id FROM same)),
+            came AS (SELECT * FROM file WHERE type = 'file' AND id NOT IN (SELECT id FROM same)),
+            pair AS (SELECT o.id AS old_id, f.id AS id, f.inode FROM gone o JOIN came f
+                ON o.inode = f.inode AND o.size = f.size {times}),
+            seen AS (SELECT inode FROM old.file SEMI JOIN pair USING (inode) GROUP BY inode HAVING count(*) > 1
+                UNION SELECT inode FROM file SEMI JOIN pair USING (inode) GROUP BY inode HAVING count(*) > 1)
+        SELECT old_id, id, true FROM pair WHERE inode NOT IN (SELECT inode FROM seen) AND inode <> {NO_VERSION}"""
+
+
+NO_VERSION = int.from_bytes(hashlib.sha256(b"").digest()[:7], "big")
+"""What stands for the inode of a file behind an address whose server names no version."""
+RENAMED_PATHS = """SELECT coalesce(e.raw, encode(e.path)) || coalesce(o.raw, encode(o.name)), o.size, o.mtime_ns,
+        coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))
+    FROM same s JOIN old.file o ON o.id = s.old_id JOIN old.directory e ON e.id = o.dir
+    JOIN file f ON f.id = s.id JOIN directory d ON d.id = f.dir
+    WHERE e.path <> d.path OR o.name <> f.name ORDER BY f.id"""
+NOTHING_LEFT = """SELECT EXISTS (SELECT 1 FROM old.file) AND NOT EXISTS (SELECT 1 FROM same)
+    AND NOT EXISTS (SELECT 1 FROM old.directory JOIN directory USING (path) WHERE path <> '')"""
+"""Whether the old generation had files, and neither file nor folder of it is there."""
+
+
+def moved_sample(size: int) -> str:
+    """Return the query for how many files of a sample are not there with the size they had, and for one of them."""
+    return f"""WITH sample AS (SELECT o.id, e.path || o.name AS path
+            FROM old.file o JOIN old.directory e ON e.id = o.dir
+            WHERE o.type = 'file' ORDER BY hash(e.path || o.name) LIMIT {size})
+        SELECT count(*), count_if(NOT coalesce(s.untouched, false)),
+            min(path) FILTER (NOT coalesce(s.untouched, false))
+        FROM sample LEFT JOIN same s ON s.old_id = sample.id"""
+
 
 CARRIED = (
     "INSERT INTO tag SELECT s.id, t.name, t.value FROM old.tag t JOIN same s ON s.old_id = t.file",
-    "INSERT INTO class SELECT * FROM old.class",
     "UPDATE file SET sha256 = o.sha256 FROM same s JOIN old.file o ON o.id = s.old_id"
     " WHERE s.id = file.id AND s.untouched AND o.sha256 IS NOT NULL",
 )
@@ -156,8 +201,14 @@ def label_table(classes: int) -> str:
     return f"CREATE TABLE label (file BIGINT, why VARCHAR, unknown UBIGINT{columns})"
 
 
-CARRIED_LABELS = """INSERT INTO label SELECT s.id, l.* EXCLUDE (file)
-    FROM old.label l JOIN same s ON s.old_id = l.file WHERE s.untouched"""
+def carried_labels(classes: int) -> tuple[str, ...]:
+    """Return what takes over the classes, and the labels of files that nobody has touched."""
+    return (
+        "INSERT INTO class SELECT * FROM old.class",
+        label_table(classes),
+        """INSERT INTO label SELECT s.id, l.* EXCLUDE (file)
+            FROM old.label l JOIN same s ON s.old_id = l.file WHERE s.untouched""",
+    )
 
 
 def whole_view(layout: Layout, classes: Sequence[str]) -> str:

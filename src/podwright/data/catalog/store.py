@@ -14,12 +14,13 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from podwright.data.catalog.files import FILE, SHARED, SHARED_FORMAT, Opened, check_files, open_files
+from podwright.data.catalog.history import Keep, PastGeneration, past_to_keep, read_generation, write_facts
 from podwright.files.locks import only
 from podwright.files.whole import make_private, whole_path
 from podwright.spec.nearest import did_you_mean
@@ -58,6 +59,8 @@ class Store:
         self.home = home
         self.path = catalog or home / "catalog"
         self.selections = home / "selections"
+        self.keeps: Callable[[], Keep] = Keep
+        """How much of the history stays."""
 
     def datasets(self) -> list[str]:
         """Return the names of what has been scanned."""
@@ -170,10 +173,14 @@ class Store:
             yield connection
         self.publish(dataset, draft)
 
-    def publish(self, dataset: str, draft: Path) -> None:
-        """Make what lies in this folder the generation that readers see."""
+    def publish(self, dataset: str, draft: Path, facts: Mapping[str, Any] | None = None) -> None:
+        """Make what lies in this folder the generation that readers see.
+
+        `facts`: what a scan found. Without them it adds to the generation there is, and takes its place in the history.
+        """
         generation = self.generation(dataset) + 1
         folder = self.path / dataset
+        write_facts(draft, self.file(dataset, generation - 1).parent, facts)
         (draft / FILE).chmod(0o600)
         if self.shared:
             # Lazily: pyarrow and NumPy are slow to import, and most commands only read.
@@ -198,14 +205,25 @@ class Store:
             (folder / "current").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
+    def history(self, dataset: str) -> list[PastGeneration]:
+        """Return the generations that are there, the newest first, which is the one that readers see."""
+        current, folder = self.generation(dataset), self.path / dataset
+        numbers = [int(match[1]) for path in folder.iterdir() if (match := _GENERATION.fullmatch(path.name))]
+        return [
+            read_generation(folder / f"g{number:06d}", number)
+            for number in sorted(numbers, reverse=True)
+            if number <= current
+        ]
+
     def _sweep(self, folder: Path) -> None:
-        """Remove what nobody can reach: parts of killed writers, and generations that another has followed."""
-        current = self.generation(folder.name)
+        """Remove what nobody can reach: parts of killed writers, and generations beyond those of the history."""
+        history = self.history(folder.name)
+        kept = {past.generation for past in past_to_keep(history, self.keeps())} if history else set()
         for path in folder.iterdir():
             match = _GENERATION.fullmatch(path.name)
             if path.name.endswith(".part") and path.is_symlink():
                 path.unlink()
-            elif path.name.endswith(".part") or (match and int(match[1]) != current):
+            elif path.name.endswith(".part") or (match and int(match[1]) not in kept):
                 shutil.rmtree(path, ignore_errors=True)
 
 

@@ -7,7 +7,7 @@ stand in the row of their file. What no filter asks for by name begins with an u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from podwright.data.catalog.schema import FIELDS
 from podwright.data.query.conditions import Condition
@@ -151,7 +151,7 @@ def role_case(layout: Layout) -> str:
 
 
 def where_of(condition: Condition) -> str:
-    """Return what stands behind WHERE; no `not` stands above a test, as old servers take `NULL AND 0` for NULL."""
+    """Return what stands behind WHERE; old servers take `NULL AND 0` for NULL, so a `not` stands above no NULL."""
     return _where(condition.tests) if condition.tests else "1"
 
 
@@ -161,12 +161,13 @@ def _where(tests: FieldTests) -> str:
     if tests.field.kind == "tag":
         sql = _tag_compared(tests)
         return f"NOT ({sql})" if tests.negated else sql
-    return _compared(_column(tests.field), tests)
+    sql = _compared(_column(tests.field), tests)
+    return f"ifNull({sql}, 0) = 0" if tests.negated else sql
 
 
 def _compared(column: str, test: FieldTest) -> str:
     if test.operator == "~":
-        return f"position({column}, {literal(test.value)}) {'=' if test.negated else '>'} 0"
+        return f"position({column}, {literal(test.value)}) > 0"
     return f"{column} {test.operator} {literal(test.value)}"
 
 
@@ -175,9 +176,7 @@ def _tag_compared(test: FieldTest) -> str:
     index = f"indexOf(_tags, {literal(test.field.name)})"
     if isinstance(test.value, float):
         return f"ifNull({_compared(f'_numbers[{index}]', test)}, 0)"
-    if test.operator == "!=":
-        return f"NOT ({_tag_compared(test.opposite())})"
-    return f"{index} > 0 AND {_compared(f'_values[{index}]', replace(test, negated=False))}"
+    return f"{index} > 0 AND {_compared(f'_values[{index}]', test)}"
 
 
 def _column(field: Field) -> str:

@@ -17,6 +17,7 @@ from podwright.data.catalog.dataset import MAX_VALUES, Filtered, Match
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
 from podwright.data.clickhouse.publish import Publication, check_version, publications_of
+from podwright.data.labels.images import OF_UNKNOWN_COLOURS
 from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.query.conditions import Condition
 from podwright.data.query.sql import MAX_ROWS, QueryRows
@@ -95,7 +96,9 @@ class PublishedDataset(Filtered):
             raise refuse(message, hint=self.how_to_count)
         columns = [sql.class_name(index) for index in range(len(self.classes))]
         sums = ", ".join(f"sum({column}), countIf({column} > 0)" for column in columns)
-        query = f"SELECT countIf(_why IS NULL), countIf(_why IS NOT NULL), sum(_unknown), {sums} FROM {self._table}"
+        unknown = f"_why = {sql.literal(OF_UNKNOWN_COLOURS)}"
+        labels = f"countIf(_why IS NULL), countIf(NOT {unknown}), countIf({unknown}), sum(_unknown)"
+        query = f"SELECT {labels}, {sums} FROM {self._table}"
         (row,) = self._values(f"{query} WHERE _counted = 1")
         return Statistics.of_sums(self.name, self.classes, [value or 0 for value in row], self._broken())
 

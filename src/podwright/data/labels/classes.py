@@ -22,10 +22,17 @@ def classes_of(layout: Layout, root: Path) -> list[LabelClass]:
     """Return the classes that are known before any label was read, in the dataset's order."""
     if layout.labels != "colours":
         return []
+    if layout.classes:
+        return [LabelClass(name, colours) for name, colours in layout.classes]
     for name in CLASS_LIST:
         path = root / name
         if path.is_file():
             return grouped(_class_list(path))
+    return published_classes()
+
+
+def published_classes() -> list[LabelClass]:
+    """Return the classes of A2D2, as it was published."""
     return grouped(_published())
 
 
@@ -45,12 +52,21 @@ def _published() -> dict[str, str]:
 
 def _class_list(path: Path) -> dict[str, str]:
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+        text = path.read_bytes()
+    except OSError as error:
         raise refuse(f"cannot be read: {error}", hint="A2D2's list is JSON", file=str(path)) from None
+    return parse_class_list(text, str(path))
+
+
+def parse_class_list(text: bytes, path: str) -> dict[str, str]:
+    """Return the names of a list of colours, or refuse its file."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise refuse(f"cannot be read: {error}", hint="A2D2's list is JSON", file=path) from None
     if not isinstance(document, dict) or not all(map(_is_entry, document.items())):
         hint = 'write it like {"#ff0000": "Car 1"}'
-        raise refuse("is no list of colours and their names", hint=hint, file=str(path))
+        raise refuse("is no list of colours and their names", hint=hint, file=path)
     return document
 
 

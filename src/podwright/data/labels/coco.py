@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.spec.problems import refuse
@@ -20,12 +21,20 @@ class Annotations:
     areas: dict[str, dict[str, int]]
 
 
-def read_annotations(paths: Sequence[bytes]) -> Annotations:
+def open_path(path: bytes) -> IO[bytes]:
+    """Open a file of this machine."""
+    return open(path, "rb")  # noqa: PTH123 - paths are bytes; the caller closes it
+
+
+OpenPath = Callable[[bytes], AbstractContextManager[IO[bytes]]]
+
+
+def read_annotations(paths: Sequence[bytes], opened: OpenPath = open_path) -> Annotations:
     """Read files of COCO; the classes are in the order of their numbers."""
     names: dict[int, str] = {}
     areas: dict[str, dict[str, int]] = {}
     for path in paths:
-        document = _document(path)
+        document = _document(path, opened)
         try:
             _add_areas(document, names, areas)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -44,9 +53,9 @@ def _add_areas(document: dict[str, Any], names: dict[int, str], areas: dict[str,
         of_image[name] = of_image.get(name, 0) + _area(row)
 
 
-def _document(path: bytes) -> dict[str, Any]:
+def _document(path: bytes, opened: OpenPath) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - paths are bytes
+        with opened(path) as file:
             document = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
         raise refuse(f"cannot be read: {error}", file=os.fsdecode(path)) from None

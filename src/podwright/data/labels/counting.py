@@ -9,13 +9,13 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from threading import Lock
 
 from PIL import Image
 
-from podwright.data.labels.images import Counted, LabelClass, LabelFile
+from podwright.data.labels.images import OF_UNKNOWN_COLOURS, Counted, LabelClass, LabelFile
 from podwright.data.labels.pixels import ColourTable
 
 MAX_PIXELS = 1 << 26
@@ -29,39 +29,48 @@ BROKEN = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.
 _AT_ONCE = 256
 
 
-def count_images(files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int) -> Iterator[Counted]:
+def open_image(file: LabelFile) -> AbstractContextManager[Image.Image]:
+    """Open an image of this machine; what it holds is read when it is decoded."""
+    return Image.open(file.path)
+
+
+OpenImage = Callable[[LabelFile], AbstractContextManager[Image.Image]]
+
+
+def count_images(
+    files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int, opened: OpenImage = open_image
+) -> Iterator[Counted]:
     """Yield the pixels of each class in label images, in their order; decoding takes all cores."""
     table = ColourTable(classes)
 
     def count(file: LabelFile) -> Counted:
-        with _opened(file) as image:
+        with opened(file) as image:
             pixels = image.width * image.height
             if pixels > MAX_PIXELS:
                 raise ValueError(_TOO_LARGE)
             with _one_large if pixels > _LARGE_PIXELS else nullcontext():
                 counts = table.count(image).tolist()
+        if counts[-1] and not any(counts[:-1]):
+            return Counted(file.id, None, counts[-1], OF_UNKNOWN_COLOURS)
         return Counted(file.id, counts[:-1], counts[-1])
 
     yield from _on_threads(count, files, threads)
 
 
-def count_folders(files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int) -> Iterator[Counted]:
+def count_folders(
+    files: Sequence[LabelFile], classes: Sequence[LabelClass], threads: int, opened: OpenImage = open_image
+) -> Iterator[Counted]:
     """Yield the pixels of images whose folder tells the class of them all; only headers are read."""
     indices = {label.name: index for index, label in enumerate(classes)}
 
     def count(file: LabelFile) -> Counted:
-        with _opened(file) as image:
+        with opened(file) as image:
             pixels = image.width * image.height
         counts = [0] * len(classes)
         counts[indices[file.label]] = pixels
         return Counted(file.id, counts)
 
     yield from _on_threads(count, files, threads)
-
-
-def _opened(file: LabelFile) -> Image.Image:
-    """Open an image; what it holds is read when it is decoded."""
-    return Image.open(file.path)
 
 
 def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile], threads: int) -> Iterator[Counted]:
@@ -71,7 +80,8 @@ def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile
         try:
             return count(file)
         except BROKEN as error:
-            return Counted(file.id, None, why=why_broken(error))
+            is_read = not (isinstance(error, OSError) and error.errno)
+            return Counted(file.id, None, why=why_broken(error), is_read=is_read)
 
     # Pillow says it of what is not decoded here, in words of its own.
     warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -85,7 +95,7 @@ def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile
 def why_broken(error: BaseException) -> str:
     """Return in words why a file is no image, or cannot be read."""
     if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
+        return (error.strerror or os.strerror(error.errno)).lower()
     if isinstance(error, Image.DecompressionBombError | Image.DecompressionBombWarning):
         return _TOO_LARGE
     text = str(error).splitlines() or [type(error).__name__]

@@ -24,6 +24,10 @@ class LabelFile:
     label: str = ""
 
 
+OF_UNKNOWN_COLOURS = "has only colours that mean no class"
+"""Why a label has no counts that could be read and shows nothing of what is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """The counts of one file: a value for each class, and what means no class; or why there are none."""
@@ -32,3 +36,5 @@ class Counted:
     counts: Sequence[int] | None
     unknown: int = 0
     why: str = ""
+    is_read: bool = True
+    """Where it is not, nothing is known of what is in the file: it is read again the next time."""

@@ -37,7 +37,7 @@ def main(job: str) -> int:
     part = folder / f".{rank}.part"
     with part.open("w", encoding="utf-8") as out:
         for row in count_images(files, classes, len(os.sched_getaffinity(0))):
-            out.write(json.dumps([row.file, row.counts, row.unknown, row.why]) + "\n")
+            out.write(json.dumps([row.file, row.counts, row.unknown, row.why, row.is_read]) + "\n")
     part.rename(folder / f"{rank}.jsonl")
     return 0
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from PIL import Image
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.dataset import Dataset, open_dataset
 from podwright.data.catalog.files import put_rows
 from podwright.data.catalog.store import Store
-from podwright.data.labels import coco, counting
-from podwright.data.labels.classes import classes_of
+from podwright.data.labels import coco, counting, objects
+from podwright.data.labels.classes import CLASS_LIST, classes_of, grouped, parse_class_list, published_classes
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
-from podwright.data.labels.statistics import Statistics
+from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.query import bitmaps
 from podwright.data.selecting.samples import is_role
+from podwright.data.tree.layouts import layouts
+from podwright.data.tree.reading import AT_ONCE, NotReadError, RemoteReader, is_address
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -38,7 +43,8 @@ def count_labels(
     with open_dataset(store, name) as dataset:
         if dataset.layout.labels is None:
             message = f"{name} has the layout {dataset.layout.name}, in which no labels are known"
-            raise refuse(message, hint="layouts with labels are a2d2, coco and images: scan it with --layout")
+            names = ", ".join(sorted(known.name for known in layouts().values() if known.labels))
+            raise refuse(message, hint=f"layouts with labels are {names}: scan it with --layout")
         if elsewhere is not None and dataset.layout.labels != "colours":
             message = f"{name} has no label images, whose pixels nodes could count"
             raise refuse(message, hint=f"podwright data stats {name}", field="--on")
@@ -49,8 +55,12 @@ def count_labels(
         if work.files:
             with store.amending(name, draft) as connection:
                 work.write(connection, progress)
+            if work.interrupted:  # what was counted stays, and the next time the rest is
+                raise work.interrupted
     with open_dataset(store, name) as dataset:
-        return replace(dataset.statistics(), counted=len(work.files))
+        counted = len(work.files) - work.not_read
+        named = tuple(work.named_not_read)
+        return replace(dataset.statistics(), counted=counted, not_read=work.not_read, not_read_files=named)
 
 
 class _Work:
@@ -58,27 +68,62 @@ class _Work:
 
     def __init__(self, dataset: Dataset, elsewhere: LabelRun | None) -> None:
         self.layout, self.root, self._elsewhere = dataset.layout, dataset.root_bytes, elsewhere
+        self._remote = RemoteReader(self.root, os.environ) if is_address(self.root) else None
+        self.interrupted: KeyboardInterrupt | None = None
+        self.not_read = 0
+        self.named_not_read: list[dict[str, str]] = []
         self.annotations = self._annotations(dataset)
+        reads = objects.BOXES.get(dataset.layout.labels or "")
+        self._boxes = reads(dataset.root_bytes) if reads else None
         self.classes = self._classes(dataset)
         names = [label.name for label in self.classes]
-        # Counts of other classes than these, or by annotations that may have changed, are made again.
-        self.again = names != dataset.classes or dataset.layout.labels == "coco"
+        # Counts of other classes than these, or by files beside the images that may have changed, are made again.
+        beside = self.annotations is not None or self._boxes is not None
+        self.again = names != dataset.classes or beside
         self.files = self._files(dataset)
 
     def _annotations(self, dataset: Dataset) -> coco.Annotations | None:
         if dataset.layout.labels != "coco":
             return None
         condition = dataset.condition("ext=json and folder~annotations and name~instances_")
-        paths = [dataset.root_bytes + b"/" + match.path_bytes for match in dataset.find(condition)]
-        return coco.read_annotations(paths)
+        paths = [match.path_bytes for match in dataset.find(condition)]
+        if self._remote is None:
+            return coco.read_annotations([self.root + b"/" + path for path in paths])
+        try:
+            return coco.read_annotations(paths, self._remote.opened)
+        except NotReadError as error:
+            raise refuse(f"its annotations cannot be read: {error}", exit_code=3) from None
 
     def _classes(self, dataset: Dataset) -> list[LabelClass]:
         if self.annotations is not None:
             return self.annotations.classes
+        if self._boxes is not None:
+            return self._boxes.classes
         if dataset.layout.labels == "folders":
             query = "SELECT DISTINCT label FROM file WHERE label IS NOT NULL ORDER BY label"
             return [LabelClass(name) for (name,) in dataset.connection.execute(query).fetchall()]
+        if self._remote is not None:
+            return self._remote_classes(dataset, self._remote)
         return classes_of(dataset.layout, Path(os.fsdecode(dataset.root_bytes)))
+
+    def _remote_classes(self, dataset: Dataset, remote: RemoteReader) -> list[LabelClass]:
+        for name in CLASS_LIST:
+            if dataset.count_files(dataset.condition(f'path="{name}"')):
+                try:
+                    with remote.opened(name.encode()) as file:
+                        return grouped(parse_class_list(file.read(), name))
+                except NotReadError as error:
+                    raise refuse(f"cannot be read: {error}", file=name, exit_code=3) from None
+        return published_classes()
+
+    @contextmanager
+    def _remote_image(self, file: LabelFile) -> Iterator[Image.Image]:
+        assert self._remote is not None
+        try:
+            with self._remote.opened(file.path[len(self.root) + 1 :]) as content, Image.open(content) as image:
+                yield image
+        except NotReadError as error:
+            raise OSError(errno.EIO, str(error)) from None
 
     def _files(self, dataset: Dataset) -> list[LabelFile]:
         done = "" if self.again else "AND f.id NOT IN (SELECT file FROM label)"
@@ -94,26 +139,47 @@ class _Work:
     def _counts(self) -> Iterator[Counted]:
         if self.annotations is not None:
             return coco.count_annotated(self.files, self.annotations)
+        if self._boxes is not None:
+            return objects.count_objects(self.files, self._boxes)
         if self._elsewhere is not None:
             return self._elsewhere.count(self.root, self.files, self.classes)
-        threads = len(os.sched_getaffinity(0))
+        threads, opened = len(os.sched_getaffinity(0)), counting.open_image
+        if self._remote is not None:
+            threads, opened = AT_ONCE, self._remote_image
         if self.layout.labels == "folders":
-            return counting.count_folders(self.files, self.classes, threads)
-        return counting.count_images(self.files, self.classes, threads)
+            return counting.count_folders(self.files, self.classes, threads, opened)
+        return counting.count_images(self.files, self.classes, threads, opened)
 
     def write(self, connection: DuckDBPyConnection, progress: Progress) -> None:
         """Count, and write the counts into a generation that is being built."""
         if self.again:
             self._begin(connection)
         rows: list[Counted] = []
-        for done, row in enumerate(self._counts(), 1):
-            rows.append(row)
-            progress(Advance("stats", done, len(self.files)))
-            if len(rows) == _ROWS:
-                self._insert(connection, rows)
-                rows = []
+        try:
+            for done, row in enumerate(self._counts(), 1):
+                if row.is_read:
+                    rows.append(row)
+                else:
+                    self._note_not_read(row)
+                progress(Advance("stats", done, len(self.files)))
+                if len(rows) == _ROWS:
+                    self._insert(connection, rows)
+                    rows = []
+        except KeyboardInterrupt as error:
+            self.interrupted = error
+        if self.not_read == len(self.files):
+            first = self.named_not_read[0]
+            message = f"none of {self.not_read} labels could be read: {first['path']}: {first['why']}"
+            raise refuse(message, hint="is the dataset's root there? `podwright data ls` has it", exit_code=3)
         self._insert(connection, rows)
         bitmaps.build_classes(connection, len(self.classes))
+
+    def _note_not_read(self, row: Counted) -> None:
+        if not self.not_read:
+            self._paths = {file.id: file.shown for file in self.files}
+        self.not_read += 1
+        if len(self.named_not_read) < MAX_NAMED:
+            self.named_not_read.append({"path": self._paths[row.file], "why": row.why})
 
     def _begin(self, connection: DuckDBPyConnection) -> None:
         connection.execute("DROP TABLE IF EXISTS label")

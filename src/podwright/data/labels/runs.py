@@ -85,7 +85,8 @@ def _checked(run: StartedRun, folder: Path, ranks: int, files: Sequence[LabelFil
 def _rows(folder: Path, name: str, classes: int) -> Iterator[Counted]:
     with open_untrusted(folder, name) as lines:
         while line := lines.readline(_LONGEST_LINE):
-            number, counts, unknown, why = json.loads(line)
+            number, counts, unknown, why, is_read = json.loads(line)
             if counts is not None and len(counts) != classes:
                 raise ValueError(name)
-            yield Counted(int(number), None if counts is None else list(map(int, counts)), int(unknown), str(why))
+            pixels = None if counts is None else list(map(int, counts))
+            yield Counted(int(number), pixels, int(unknown), str(why), bool(is_read))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from podwright.data.catalog import schema
+from podwright.data.labels.images import OF_UNKNOWN_COLOURS
 from podwright.data.tree.paths import as_json, path_bytes
 from podwright.files.whole import write_whole
 from podwright.spec.problems import refuse
@@ -44,6 +45,12 @@ class Statistics:
     broken_files: tuple[dict[str, str], ...]
     counted: int
     """How many labels were read just now."""
+    unknown_images: int = 0
+    """Labels wholly of colours that mean no class: neither good nor broken."""
+    unknown_files: tuple[dict[str, str], ...] = ()
+    not_read: int = 0
+    """Labels that could not be read just now, of which nothing is known: the next time they are read again."""
+    not_read_files: tuple[dict[str, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data stats`."""
@@ -53,23 +60,27 @@ class Statistics:
     def of_sums(
         cls, dataset: str, classes: Sequence[str], sums: Sequence[int], broken_files: Iterable[dict[str, str]]
     ) -> Statistics:
-        """Make them of sums: labels, broken ones and unknown pixels; then for each class pixels and labels with it."""
-        images, broken, unknown, *values = sums
+        """Make them of sums: labels, broken ones, those of unknown colours, unknown pixels; then two for each class."""
+        images, broken, unknown_images, unknown, *values = sums
+        named: dict[bool, list[dict[str, str]]] = {True: [], False: []}
+        for row in broken_files:
+            named[row["why"] == OF_UNKNOWN_COLOURS].append(row)
         total = sum(values[::2]) or 1
         shares = []
         for name, pixels, holding in zip(classes, values[::2], values[1::2], strict=True):
             shares.append(ClassShare(name, pixels, holding, pixels / total))
-        return cls(dataset, images, broken, unknown, tuple(shares), tuple(broken_files), 0)
+        counts = (images, broken, unknown, tuple(shares), tuple(named[False]), 0)
+        return cls(dataset, *counts, unknown_images, tuple(named[True]))
 
 
 def statistics(connection: DuckDBPyConnection, dataset: str, classes: Sequence[str]) -> Statistics:
     """Return what the counted labels of an open generation hold."""
     if not classes:
-        return Statistics.of_sums(dataset, (), (0, 0, 0), ())
+        return Statistics.of_sums(dataset, (), (0, 0, 0, 0), ())
     columns = map(schema.class_column, range(len(classes)))
     sums = ", ".join(f"coalesce(sum({column}), 0)::BIGINT, count_if({column} > 0)" for column in columns)
-    query = f"""SELECT count_if(why IS NULL), count_if(why IS NOT NULL), coalesce(sum(unknown), 0)::BIGINT, {sums}
-        FROM label"""
+    query = f"""SELECT count_if(why IS NULL), count(*) FILTER (why <> '{OF_UNKNOWN_COLOURS}'),
+        count(*) FILTER (why = '{OF_UNKNOWN_COLOURS}'), coalesce(sum(unknown), 0)::BIGINT, {sums} FROM label"""
     (row,) = connection.execute(query).fetchall()
     return Statistics.of_sums(dataset, classes, row, _broken(connection))
 

@@ -67,9 +67,11 @@ def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     if policy.workload:
         assert work.start is not None
         write_whole(work.folder.batch, lines.encode())
-        printed = agents.run_workload(work.start, policy.workload, policy.target, work.folder.batch)
+        printed = list(agents.run_workload(work.start, policy.workload, policy.target, work.folder.batch))
     else:
-        printed = agents.run_program(policy.program, lines)
+        printed = list(agents.run_program(policy.program, lines, work.folder.log))
+    # Known before any of it is found: who is killed between would take its own output for news.
+    work.folder.know_output(agents.written_by(printed))
     yield from _tagged(work, batch, agents.tags_of(printed, batch))
 
 

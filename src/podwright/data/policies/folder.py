@@ -3,6 +3,8 @@
 policies/NAME/policy.json     what was asked for, and its state
 policies/NAME/journal.jsonl   a line for each file that was dealt with, added when that is certain
 policies/NAME/review.jsonl    what a deletion would take, for somebody to look at
+policies/NAME/known.jsonl     of one that waits for new files: those that were there, and what it wrote itself
+policies/NAME/agent.log       what its agent said on stderr the last time
 policies/NAME/lock            held by the one command that runs it
 """
 
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +22,7 @@ from podwright.data.tree.paths import shown
 from podwright.files.journal import JournalFile, lines_of
 from podwright.files.whole import make_private, write_whole
 
+RULES = 2
 State = Literal["ready", "running", "paused", "review", "done", "failed", "undone"]
 
 
@@ -44,9 +47,21 @@ class Policy:
     state: State = "ready"
     last_at: float = 0.0
     matched: int = 0
+    rules: int = 1
+    """By which its filter was written: since 2 `not` and `!=` also fit files without a value."""
+    event: Literal["", "new"] = ""
+    """What it waits for: `new` files, once they are settled and published."""
+    retries: int = 0
+    """How often a batch that failed is tried again."""
+    why: str = ""
+    """Of one that failed as a whole, or was paused where nobody did it."""
+    tail: tuple[str, ...] = ()
+    """The last lines of its agent."""
 
     def is_due(self, now: float) -> bool:
-        """Say whether its time has come again."""
+        """Say whether its time has come again; one that waits for files is asked whether there are any."""
+        if self.event:
+            return self.state not in ("paused", "failed")
         return self.state != "paused" and self.every_s is not None and now - self.last_at >= self.every_s
 
 
@@ -91,11 +106,14 @@ class PolicyFolder:
         self.review = self.path / "review.jsonl"
         self.lock = self.path / "lock"
         self.batch = self.path / "batch.jsonl"
+        self.log = self.path / "agent.log"
+        self._known = JournalFile(self.path / "known.jsonl")
 
     def load(self) -> Policy:
         """Return the policy as it is now."""
         document = json.loads(self._file.read_bytes())
-        return Policy(**{**document, "program": tuple(document["program"])})
+        texts = {name: tuple(document.get(name, ())) for name in ("program", "tail")}
+        return Policy(**{**document, **texts})
 
     def save(self, policy: Policy) -> None:
         """Write a policy, whole or not at all."""
@@ -115,6 +133,23 @@ class PolicyFolder:
     def note(self, entries: Iterable[JournalEntry]) -> None:
         """Add entries to the journal, and return when they are on the disk."""
         self._journal.append(*(entry.row() for entry in entries))
+
+    def know(self, entries: Iterable[JournalEntry]) -> None:
+        """Keep which files are no news: they were there before."""
+        self._known.append(*(entry.row() for entry in entries))
+
+    def know_output(self, paths: Iterable[bytes]) -> None:
+        """Keep what the policy wrote itself, whatever becomes of it."""
+        rows = [JournalEntry(path, -1, -1).row() for path in sorted(paths)]
+        if rows:
+            self._known.append(*rows)
+
+    def is_news(self) -> Callable[[JournalEntry], bool]:
+        """Return what says of a file whether it came later, and is no output of the policy."""
+        known = _entries(self._known)
+        files = {entry.same_file for entry in known}
+        output = {entry.path for entry in known if entry.size < 0}
+        return lambda entry: entry.same_file not in files and entry.path not in output
 
     def clear(self) -> None:
         """Forget what was done."""

@@ -5,24 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podwright.data.catalog.carry import Accept, follow_renames
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.rescan import rescan
 from podwright.data.catalog.store import Store, check_name
-from podwright.data.policies import transfer
+from podwright.data.policies import agents, transfer
 from podwright.data.policies.actions import ACTIONS, Work
-from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
+from podwright.data.policies.folder import RULES, JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag
-from podwright.files.locks import only
-from podwright.spec.problems import refuse
+from podwright.files.locks import locked_text, only
+from podwright.files.whole import make_private
+from podwright.spec.problems import Refusal, refuse
 
 if TYPE_CHECKING:
     from podwright.data.launcher import Start
+
+
+_WAIT_S = 1.0
+"""Before a batch that failed is tried again; four times as long before each further try."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,9 @@ class PolicyReport:
             "failed": len(self.failed),
             "failures": [{"path": os.fsdecode(entry.path), "why": entry.why} for entry in self.failed[:100]],
             "state": policy.state,
+            "on": policy.event or None,
+            "why": policy.why or None,
+            "tail": list(policy.tail),
             "review": str(self.review) if self.review else None,
         }
 
@@ -80,8 +89,8 @@ class PolicyRemoved:
 class Policies:
     """All policies of a home; `start` starts the runs of agents that are workloads."""
 
-    def __init__(self, store: Store, start: Start | None = None) -> None:
-        self._store, self._start = store, start
+    def __init__(self, store: Store, start: Start | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._store, self._start, self._sleep = store, start, sleep
 
     def names(self) -> list[str]:
         """Return the policies there are."""
@@ -105,13 +114,18 @@ class Policies:
         """Keep a new policy, after all of it was checked."""
         _check_action(policy)
         with open_dataset(self._store, policy.dataset) as opened:
-            opened.condition(policy.where)
+            condition = opened.condition(policy.where)
             _check_apart(policy, opened.root_bytes)
+            there = [entry_of(match) for match in opened.find(condition)] if policy.event else []
         check_name(policy.name, "NAME")
         if policy.name in self.names():
             hint = f"podwright data policy rm {policy.name}"
             raise refuse(f"there is a policy {policy.name} already", hint=hint, field="NAME")
-        PolicyFolder(self._store, policy.name).save(policy)
+        folder = PolicyFolder(self._store, policy.name)
+        make_private(folder.path)
+        # First: a policy that is there must not take what was there for news.
+        folder.know(there)
+        folder.save(replace(policy, rules=RULES))
         return self.report(policy.name)
 
     def remove(self, name: str) -> PolicyRemoved:
@@ -125,7 +139,10 @@ class Policies:
         entries = _last(folder)
         failed = tuple(entry for entry in entries.values() if entry.why)
         review = folder.review if folder.review.exists() else None
-        return PolicyReport(folder.load(), len(entries) - len(failed), failed, review)
+        policy = folder.load()
+        if policy.state == "running" and locked_text(folder.lock) is None:
+            policy = replace(policy, state="ready")  # whoever ran it was killed; the next run goes on
+        return PolicyReport(policy, len(entries) - len(failed), failed, review)
 
     def reports(self) -> list[PolicyReport]:
         """Return where all of them stand."""
@@ -151,6 +168,8 @@ class Policies:
             policy = folder.load()
             if policy.state == "paused":
                 raise refuse(f"{name} is paused", hint=f"podwright data policy resume {name}", exit_code=1)
+            if policy.rules < RULES and not self._means_the_same(folder, policy):
+                return self.report(name)
             waiting = self._waiting(folder, policy)
             folder.change(matched=len(waiting) + sum(not entry.why for entry in _last(folder).values()))
             if ACTIONS[policy.action].review:
@@ -164,8 +183,28 @@ class Policies:
 
     def run_due(self) -> Iterator[PolicyReport]:
         """Run those whose time has come, one by one; nothing that somebody has to see first is deleted."""
+        yield from self._each(self.due())
+
+    def run_new(self, dataset: str) -> Iterator[PolicyReport]:
+        """Run those that wait for new files of a dataset and have some; what came while nobody ran them counts too."""
+        names = []
         for name in self.due():
-            yield self.run(name)
+            folder = self.find(name)
+            policy = folder.load()
+            if policy.event and policy.dataset == dataset and self._waiting(folder, policy):
+                names.append(name)
+        yield from self._each(names)
+
+    def _each(self, names: Sequence[str]) -> Iterator[PolicyReport]:
+        """Run policies one by one; one that fails keeps no other from being run."""
+        for name in names:
+            try:
+                yield self.run(name)
+            except Refusal as refusal:
+                folder = self.find(name)
+                if folder.load().state != "failed":
+                    folder.change(state="failed", why=refusal.problems[0].message)
+                yield self.report(name)
 
     def pause(self, name: str) -> PolicyReport:
         """Keep a policy from being run; one that runs ends behind its batch."""
@@ -175,8 +214,8 @@ class Policies:
     def resume(self, name: str) -> PolicyReport:
         """Let a policy be run again."""
         folder = self.find(name)
-        if folder.load().state == "paused":
-            folder.change(state="ready")
+        if folder.load().state in ("paused", "failed"):
+            folder.change(state="ready", rules=RULES, why="", tail=())
         return self.report(name)
 
     def undo(self, name: str) -> PolicyReport:
@@ -188,6 +227,8 @@ class Policies:
             if action.undo is None:
                 raise refuse(f"a {work.policy.action} cannot be undone", exit_code=1)
             entries = [entry for entry in reversed(_last(folder).values()) if not entry.why]
+            if "to" not in action.needs:  # copies lie where the file was
+                entries = self._followed(work.policy, entries)
             try:
                 action.undo(work, entries)
             except OSError as error:
@@ -199,12 +240,34 @@ class Policies:
             folder.change(state="undone", matched=0)
             return self.report(name)
 
+    def _means_the_same(self, folder: PolicyFolder, policy: Policy) -> bool:
+        """Say whether a filter of earlier rules chooses what it chose; else pause its policy and say both counts."""
+        with open_dataset(self._store, policy.dataset) as opened:
+            before = opened.count_as_in_0_2(policy.where)
+            now = opened.count_files(opened.condition(policy.where))
+        if before == now:
+            folder.change(rules=RULES)
+            return True
+        reason = f"its filter chose {before} files and chooses {now} since `not` and `!=` fit files without a value"
+        folder.change(state="paused", why=reason)
+        return False
+
     def _waiting(self, folder: PolicyFolder, policy: Policy) -> list[Match]:
         """Return the files that fit and were not dealt with as they are now; one that failed is tried again."""
-        done = {entry.same_file for entry in folder.entries() if not entry.why}
+        entries = [entry for entry in folder.entries() if not entry.why]
+        done = {entry.same_file for entry in [*entries, *self._followed(policy, entries)]}
         with open_dataset(self._store, policy.dataset) as opened:
             matches = opened.find(opened.condition(policy.where))
-            return [match for match in matches if entry_of(match).same_file not in done]
+            waiting = [match for match in matches if entry_of(match).same_file not in done]
+        if not policy.event:
+            return waiting
+        is_news = folder.is_news()
+        return [match for match in waiting if is_news(entry_of(match))]
+
+    def _followed(self, policy: Policy, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+        """Return entries under the paths that their files have now."""
+        paths = follow_renames(self._store.path / policy.dataset, [entry.same_file for entry in entries])
+        return [replace(entry, path=paths[entry.same_file]) for entry in entries]
 
     def _work(self, folder: PolicyFolder) -> Work:
         policy = folder.load()
@@ -212,7 +275,7 @@ class Policies:
             return Work(self._store, policy, folder, opened.root_bytes, self._start)
 
     def _work_off(self, folder: PolicyFolder, waiting: Sequence[Match]) -> None:
-        folder.change(state="running")
+        folder.change(state="running", why="", tail=())
         work = self._work(folder)
         work.saved = sum(entry.kept is not None for entry in folder.entries())
         action = ACTIONS[work.policy.action]
@@ -220,17 +283,33 @@ class Policies:
         for start in range(0, len(waiting), work.policy.batch):
             if folder.load().state == "paused":
                 break
-            entries = list(action.act(work, waiting[start : start + work.policy.batch]))
+            entries = self._acted(work, waiting[start : start + work.policy.batch])
             folder.note(entries)
             work.saved += sum(entry.kept is not None for entry in entries)
-            touched |= {_folder_of(entry) for entry in entries}
+            touched |= {_folder_of(entry) for entry in entries if not entry.why}
         if action.moves and touched:
-            rescan(self._store, work.policy.dataset, touched)
+            # Files that were moved from here prove that the root is there, also where they were all.
+            rescan(self._store, work.policy.dataset, touched, accept=Accept(emptied=True))
         if folder.load().state == "paused":
             return
         folder.end_review()
         failed = any(entry.why for entry in _last(folder).values())
         folder.change(state="failed" if failed else "done", last_at=time.time())
+
+    def _acted(self, work: Work, batch: Sequence[Match]) -> list[JournalEntry]:
+        """Do it with a batch, again where it fails; after the last try the policy has failed, with its last lines."""
+        tries = 0
+        while True:
+            try:
+                return list(ACTIONS[work.policy.action].act(work, batch))
+            except (Refusal, OSError) as error:
+                why = error.problems[0].message if isinstance(error, Refusal) else transfer.reason(error)
+                if tries == work.policy.retries:
+                    tail = agents.last_lines(work.folder.log) if work.policy.program else ()
+                    work.folder.change(state="failed", why=why, tail=tail, last_at=time.time())
+                    raise
+                self._sleep(_WAIT_S * 4**tries)
+                tries += 1
 
 
 def _check_action(policy: Policy) -> None:

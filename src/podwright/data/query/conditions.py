@@ -21,16 +21,21 @@ class Condition:
 EVERYTHING = Condition("true")
 
 
-def condition_of(tree: Filter | None, vocabulary: Vocabulary) -> Condition:
+NEGATED = "({}) IS NOT TRUE"
+NEGATED_AS_IN_0_2 = "NOT ({})"
+"""A row without a value fitted neither a test of a column nor its opposite."""
+
+
+def condition_of(tree: Filter | None, vocabulary: Vocabulary, negated: str = NEGATED) -> Condition:
     """Return the condition of a filter; a refusal names what is wrong in its text, all of it at once."""
     if tree is None:
         return EVERYTHING
-    return _compiled(resolve_filter(tree, vocabulary))
+    return _compiled(resolve_filter(tree, vocabulary), negated)
 
 
-def _compiled(tests: FieldTests) -> Condition:
+def _compiled(tests: FieldTests, negated: str) -> Condition:
     if isinstance(tests, Joint):
-        parts = [_compiled(part) for part in tests.parts]
+        parts = [_compiled(part, negated) for part in tests.parts]
         values: tuple[object, ...] = sum((part.values for part in parts), ())
         return Condition(f" {tests.word.upper()} ".join(f"({part.sql})" for part in parts), values, tests)
     if tests.field.kind == "tag":
@@ -38,7 +43,7 @@ def _compiled(tests: FieldTests) -> Condition:
     else:
         sql, values = _compared(tests.field.source, tests), (tests.value,)
     if tests.negated:
-        sql = f"NOT {sql}"
+        sql = negated.format(sql)
     return Condition(sql, values, tests)
 
 
@@ -50,8 +55,5 @@ def _compared(source: str, test: FieldTest) -> str:
 
 def _tag_compared(test: FieldTest) -> str:
     """Return the SQL of a tag's test, which is never NULL: files without the tag do not have the value either."""
-    inner = "SELECT 1 FROM tag t WHERE t.file = f.id AND t.name = ? AND"
-    if test.operator == "!=":
-        return f"NOT EXISTS ({inner} t.value = ?)"
     source = "TRY_CAST(t.value AS DOUBLE)" if isinstance(test.value, float) else "t.value"
-    return f"EXISTS ({inner} {_compared(source, test)})"
+    return f"EXISTS (SELECT 1 FROM tag t WHERE t.file = f.id AND t.name = ? AND {_compared(source, test)})"

@@ -70,7 +70,6 @@ class Lookup:
         self._every = BitMap()
         self._every.add_range(0, rows)
         self._bitmaps: dict[int, BitMap] = {}
-        self._numbered: dict[str, BitMap] = {}
         self._blocks: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._ranges: dict[tuple[str, int, int], BitMap] = {}
         self._postings: dict[int, BitMap] = {}
@@ -148,16 +147,15 @@ class Lookup:
         row_ids = self._values.get(test.field.name)
         if row_ids is None:
             return None
-        sign, inverse = test.operator, test.negated
-        if sign == "!=":
-            sign, inverse = "=", True
-        fits = _COMPARE[sign]
+        fits = _COMPARE[test.operator]
         rows = self._united(
             [at for value, at in row_ids.items() if value is not None and fits(kind(value), test.value)]
         )
-        if inverse:
-            rows = self._bitmap(row_ids[None]) - rows
-        return Candidates(rows)
+        return self._exactly(rows, test)
+
+    def _exactly(self, rows: BitMap, test: FieldTest) -> Candidates:
+        """Return the rows that fit a test, or where it is negated all others."""
+        return Candidates(self._every - rows if test.negated else rows)
 
     def _united(self, row_ids: list[int]) -> BitMap:
         if len(row_ids) == 1:
@@ -201,11 +199,8 @@ class Lookup:
         spans = self._spans.get(test.field.name)
         if spans is None:
             return None
-        sign, value = test.operator, test.value
-        assert isinstance(value, int)
-        if sign == "!=":
-            return Candidates(self._known(test.field.name) - self._between(test.field.name, value, value))
-        return Candidates(self._between(test.field.name, *_RANGES[sign](value)))
+        assert isinstance(test.value, int)
+        return self._exactly(self._between(test.field.name, *_RANGES[test.operator](test.value)), test)
 
     def _between(self, name: str, least: int, most: int) -> BitMap:
         key = (name, least, most)
@@ -221,8 +216,9 @@ class Lookup:
                 yield within
                 continue
             values, rows = self._sorted(span, within)
-            start = np.searchsorted(values, max(least, span.least) - span.least, "left")
-            end = np.searchsorted(values, min(most, span.most) - span.least, "right")
+            # As numbers of the block's own type: NumPy would compare others as floats, which lack nanoseconds.
+            start = np.searchsorted(values, values.dtype.type(max(least, span.least) - span.least), "left")
+            end = np.searchsorted(values, values.dtype.type(min(most, span.most) - span.least), "right")
             yield bitmap_of(np.sort(rows[start:end]))
 
     def _read(self, spans: list[_Span]) -> Iterator[tuple[_Span, BitMap]]:
@@ -239,12 +235,6 @@ class Lookup:
         )
         for chunk, row_id, blob in self._connection.execute(query).fetchall():
             yield of_key[chunk, row_id], BitMap.deserialize(bytes(blob))
-
-    def _known(self, name: str) -> BitMap:
-        """Return all rows that have a number of this field."""
-        if name not in self._numbered:
-            ((_, self._numbered[name]),) = self._read([self._spans[name][-1]])
-        return self._numbered[name]
 
     def _sorted(self, span: _Span, within: BitMap) -> tuple[Any, Any]:
         """Return the numbers of a block in their order, counted from its least, and their rows."""
@@ -267,9 +257,11 @@ class Lookup:
         assert isinstance(value, int)
         present = self._united([row_id for name, row_id in values.items() if name is not None])
         if (sign, value) in _SOME:
-            return Candidates(present)
+            return self._exactly(present, test)
         if (sign, value) in _NONE:
-            return Candidates(self._bitmap(values[None]) - present)
+            return self._exactly(self._bitmap(values[None]) - present, test)
+        if test.negated:
+            return None
         if sign in (">", ">=", "=") and value > 0:
             return Candidates(present, exact=False)
         return Candidates(self._bitmap(values[None]), exact=False)
@@ -279,18 +271,15 @@ class Lookup:
         row_ids = self._values.get(tag_field(test.field.name))
         if row_ids is None:
             return None
-        if test.operator in ("=", "!=") and len(row_ids) > 1:
+        if test.operator == "=" and len(row_ids) > 1:
             value = str(test.value)
-            rows = self._united([row_ids[value]] if value in row_ids else [])
-            if test.operator == "!=":
-                rows = self._every - rows
-            return Candidates(rows)
-        if test.operator == "!=" or test.negated:
+            return self._exactly(self._united([row_ids[value]] if value in row_ids else []), test)
+        if test.negated:
             return None
         return Candidates(self._bitmap(row_ids[None]), exact=False)
 
 
-_SOME = ((">", 0), (">=", 1), ("!=", 0))
+_SOME = ((">", 0), (">=", 1))
 _NONE = (("=", 0), ("<=", 0), ("<", 1))
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
@@ -302,6 +291,7 @@ _RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
 }
 _READERS: dict[str, Callable[[Lookup, FieldTest], Candidates | None]] = {
     "text": Lookup.text,
+    "folder": Lookup.text,
     "whole": Lookup.number,
     "size": Lookup.number,
     "time": Lookup.number,

@@ -51,7 +51,7 @@ class Copied:
 
 
 def stage_to(
-    selection: Selection, split: str | None, folder: Path, verify: bool = False, progress: Progress = unheard
+    selection: Selection, split: str | None, folder: Path, progress: Progress = unheard, verify: bool = False
 ) -> Copied:
     """Copy what is not there yet; several files at a time, each under a name of its own until it is whole.
 

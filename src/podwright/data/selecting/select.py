@@ -155,7 +155,7 @@ def _check_pool(dataset: SampleSource, pool: Pool, choice: Choice) -> None:
         raise refuse(what, hint=hint)
     if choice.size is not None and not 0 < choice.size <= count:
         raise refuse(f"there are {count} samples to choose from", hint="give a size from 1 to that", field="--size")
-    if (choice.representative or choice.confusion) and not pool.classes:
+    if (choice.representative or choice.confusion) and not pool.total.any():
         field = "--representative" if choice.representative else "--confusion"
         message = "needs to know what the labels hold, and they are not counted yet"
         raise refuse(message, hint=dataset.how_to_count, field=field)

@@ -17,7 +17,7 @@ from podwright.spec.problems import refuse
 GROUP = "podwright.layouts"
 _PICTURE = r"\.(?i:png|jpe?g|bmp|webp|tiff?)$"
 
-LabelSource = Literal["colours", "coco", "folders"]
+LabelSource = Literal["colours", "coco", "folders", "yolo", "kitti"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ class Layout:
     labels: LabelSource | None = None
     label_role: str = ""
     """The role of the file that class counts belong to."""
+    classes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Of label images: names and the colours that mean them, as 0xrrggbb; none: the dataset's own list tells."""
     beside: tuple[str, ...] = ()
     """Files and folders below the root that programs want beside the samples, where they are there."""
 
@@ -115,6 +117,76 @@ WEBDATASET = Layout(
     needs=("image",),
 )
 
+_CITY = r"(?:^|/)(?:leftImg8bit|gtFine|gtCoarse)/[^/]+/"
+_CITYSCAPES_IDS = """unlabeled, ego vehicle, rectification border, out of roi, static, dynamic, ground, road, sidewalk,
+    parking, rail track, building, wall, fence, guard rail, bridge, tunnel, pole, polegroup, traffic light,
+    traffic sign, vegetation, terrain, sky, person, rider, car, truck, bus, caravan, trailer, train,
+    motorcycle, bicycle"""
+
+
+def grey_of(number: int) -> int:
+    """Return the colour of a pixel in a label image whose grey is the number of a class."""
+    return number << 16 | number << 8 | number
+
+
+def _cityscapes_classes() -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the classes by their numbers, as cityscapesScripts (helpers/labels.py) has them."""
+    names = [" ".join(name.split()) for name in _CITYSCAPES_IDS.split(",")]
+    return tuple((name, (grey_of(number),)) for number, name in enumerate(names))
+
+
+CITYSCAPES = Layout(
+    name="cityscapes",
+    mark=r"(?:^|/)(?:leftImg8bit|gtFine)/[^/]+/[^/]+/[^/]+_(?:leftImg8bit|gtFine_labelIds)\.png$",
+    least_share=0.2,
+    columns=(
+        TypedColumn("split", "text", "folder", r"(?:^|/)(?:leftImg8bit|gtFine|gtCoarse)/([^/]+)/[^/]+/$"),
+        TypedColumn("city", "text", "folder", _CITY + r"([^/]+)/$"),
+        TypedColumn("kind", "text", "name", r"_\d+_\d+_(leftImg8bit|gt(?:Fine|Coarse)_\w+)\.\w+$"),
+        TypedColumn("frame", "text", "name", r"^(.+_\d+_\d+)_(?:leftImg8bit|gt(?:Fine|Coarse)_\w+)\.\w+$"),
+    ),
+    key=("frame",),
+    roles=(FileRole("image", {"kind": "leftImg8bit"}), FileRole("label", {"kind": "gtFine_labelIds"})),
+    needs=("image", "label"),
+    group="city",
+    labels="colours",
+    label_role="label",
+    classes=_cityscapes_classes(),
+)
+
+YOLO = Layout(
+    name="yolo",
+    mark=r"(?:^|/)labels/(?:[^/]+/)?[^/]+\.txt$",
+    least_share=0.2,
+    columns=(
+        TypedColumn("split", "text", "folder", r"(?:^|/)(?:images/|labels/)?([^/]+)/(?:images/|labels/)?$"),
+        TypedColumn("kind", "text", "folder", r"(?:^|/)(images|labels)/(?:[^/]+/)?$"),
+        TypedColumn("stem", "text", "name", r"^(.*)\.[^.]+$"),
+    ),
+    key=("split", "stem"),
+    roles=(FileRole("image", {"kind": "images"}), FileRole("label", {"kind": "labels"})),
+    needs=("image",),
+    labels="yolo",
+    label_role="image",
+    beside=("data.yaml",),
+)
+
+KITTI = Layout(
+    name="kitti",
+    mark=r"(?:^|/)(?:training|testing)/(?:image_2|label_2)/\d+\.(?:png|txt)$",
+    least_share=0.2,
+    columns=(
+        TypedColumn("split", "text", "folder", r"(?:^|/)(training|testing)/[^/]+/$"),
+        TypedColumn("kind", "text", "folder", r"(?:^|/)(?:training|testing)/([^/]+)/$"),
+        TypedColumn("frame", "whole", "name", r"^(\d{1,18})\.[a-z]+$"),
+    ),
+    key=("split", "frame"),
+    roles=(FileRole("image", {"kind": "image_2"}), FileRole("label", {"kind": "label_2"})),
+    needs=("image",),
+    labels="kitti",
+    label_role="image",
+)
+
 IMAGES = Layout(
     name="images",
     mark=r"^(?:[^/]+/)?[^/]+/[^/]+" + _PICTURE,
@@ -138,7 +210,7 @@ PLAIN = Layout(name="plain", mark="", least_share=0.0, roles=(FileRole("image", 
 def layouts() -> dict[str, Layout]:
     """Return all layouts in the order in which they are tried: those of other packages first, the plain one last."""
     every = {entry.name: entry.load() for entry in entry_points(group=GROUP)}
-    return every | {layout.name: layout for layout in (A2D2, COCO, WEBDATASET, IMAGES, PLAIN)}
+    return every | {layout.name: layout for layout in (A2D2, COCO, CITYSCAPES, YOLO, KITTI, WEBDATASET, IMAGES, PLAIN)}
 
 
 def layout_named(name: str) -> Layout:

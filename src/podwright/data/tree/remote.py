@@ -106,9 +106,13 @@ def _rows(names: list[str], numbers: list[tuple[int, ...]]) -> Rows:
 
 def _numbers(mode: int, size: int, mtime_s: float, etag: str) -> tuple[int, ...]:
     """Return the numbers of an entry; its version stands where a file has its inode, so that a change is seen."""
-    version = int.from_bytes(hashlib.sha256(etag.encode()).digest()[:7], "big")
     nanoseconds = int(mtime_s * 1_000_000_000)
-    return mode, version, os.getuid(), os.getgid(), size, nanoseconds, nanoseconds
+    return mode, version_number(etag), os.getuid(), os.getgid(), size, nanoseconds, nanoseconds
+
+
+def version_number(etag: str) -> int:
+    """Return the number that stands for a version."""
+    return int.from_bytes(hashlib.sha256(etag.encode()).digest()[:7], "big")
 
 
 def _list_s3(address: str) -> Iterator[RemoteFile]:

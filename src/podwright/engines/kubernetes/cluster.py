@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from podwright.clients.kubernetes.listing import Listing
 from podwright.clients.kubernetes.paths import path_of
 from podwright.engines.base import Status
 from podwright.engines.kubernetes.claim_reader import site_of
-from podwright.engines.kubernetes.states import is_launcher, seen
+from podwright.engines.kubernetes.states import BEING_MADE, is_being_made, is_launcher, seen
 from podwright.runs import RunFolder
 from podwright.runs.events import CancelAsked
 
@@ -22,6 +23,10 @@ COLLECT_S = 1.0
 MAX_SINGLE = 4
 """Runs that are looked at one by one, before all are looked at together."""
 EVENTS_S = 5.0
+NOT_CREATED = "involvedObject.kind=Job,reason=FailedCreate"
+NOT_MOUNTED = "involvedObject.kind=Pod,reason=FailedMount"
+"""Events that say why Kubernetes pods could not be made, and why a container of one could not."""
+LACKING = re.compile(r'(configmap|secret|persistentvolumeclaim) "[^"]+" not found')
 Pods = dict[str, list[dict[str, Any]]]
 
 
@@ -34,7 +39,7 @@ class ClusterWatch:
         self._known: dict[str, Status] = {}
         self._absent: set[str] = set()
         self._due: dict[str, float] = {}
-        self._events: dict[str, tuple[float, list[dict[str, Any]]]] = {}
+        self._events: dict[tuple[str, str], tuple[float, list[dict[str, Any]]]] = {}
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run; a server that is away has lost none, and nothing is called gone."""
@@ -65,6 +70,8 @@ class ClusterWatch:
         if maker and not pods:
             events = self._events_of(site["namespace"], maker.format(run=folder.id))
         status = seen(job, pods, events)
+        if status.reason == BEING_MADE and (lack := self._lack_of(site["namespace"], pods)):
+            status = replace(status, reason=f"waits: its container cannot be made: {lack}")
         if status.unfinished:
             return status
         return replace(status, handle=f"{site['namespace']}/{folder.asked.job_id}")
@@ -113,17 +120,31 @@ class ClusterWatch:
             jobs |= self._listing(kind, namespace, folders).read()
         return jobs
 
-    def _events_of(self, namespace: str, job: str) -> Iterable[dict[str, Any]]:
-        """Return why Kubernetes pods could not be made: asked once for all runs that have none."""
-        asked_at, items = self._events.get(namespace, (-EVENTS_S, []))
+    def _events_of(self, namespace: str, name: str, about: str = NOT_CREATED) -> list[dict[str, Any]]:
+        """Return events about objects of this name: asked once for all runs."""
+        asked_at, items = self._events.get((namespace, about), (-EVENTS_S, []))
         if time.monotonic() - asked_at >= EVENTS_S:
             try:
-                selector = "involvedObject.kind=Job,reason=FailedCreate"
-                items, _ = self._api.items(path_of("Event", namespace), fieldSelector=selector)
+                items, _ = self._api.items(path_of("Event", namespace), fieldSelector=about)
             except (ApiError, Away):
                 items = []
-            self._events[namespace] = (time.monotonic(), items)
-        return [item for item in items if item["involvedObject"]["name"] == job]
+            self._events[namespace, about] = (time.monotonic(), items)
+        return [item for item in items if item["involvedObject"]["name"] == name]
+
+    def _lack_of(self, namespace: str, pods: Sequence[Mapping[str, Any]]) -> str:
+        """Return what containers that are being made do not find; nothing where they only take their time."""
+        for pod in filter(is_being_made, pods):
+            for event in self._events_of(namespace, pod["metadata"]["name"], NOT_MOUNTED):
+                if match := LACKING.search(str(event.get("message", ""))):
+                    return match[0]
+        return ""
+
+    def has_claim(self, namespace: str, claim: str) -> bool:
+        """Return whether a claim may still be there, and what runs wrote with it."""
+        try:
+            return self._api.find(path_of("PersistentVolumeClaim", namespace, claim)) is not None
+        except (ApiError, Away):
+            return True
 
     def forget(self) -> None:
         """Let the next look ask anew: something was changed just now."""
@@ -139,10 +160,10 @@ class ClusterWatch:
         """Return whether the run was gone at the last look."""
         return self._known.get(folder.id, Status("there")).state == "gone"
 
-    def is_due(self, what: str) -> bool:
+    def is_due(self, what: str, every_s: float = COLLECT_S) -> bool:
         """Return whether it was done last long enough ago; if so it counts as done now."""
         now = time.monotonic()
-        if now - self._due.get(what, -COLLECT_S) < COLLECT_S:
+        if now - self._due.get(what, -every_s) < every_s:
             return False
         self._due[what] = now
         return True
@@ -153,4 +174,6 @@ def _missing(folder: RunFolder) -> Status:
         return Status("gone", "was cancelled", "cancelled")
     if not folder.handle:
         return Status("gone", "it was never submitted", unfinished=True)
+    if time.time() - folder.asked.created_at < names.KEPT_S:
+        return Status("gone", "deleted by somebody else", "lost")
     return Status("gone", "Kubernetes does not know it any more")

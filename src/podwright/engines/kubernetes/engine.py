@@ -157,21 +157,18 @@ class KubernetesEngine(Engine):
     # following
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
-        """Return what is known of each run; one whose claim cannot be read just now may have a last word there."""
-        statuses = self._cluster.status(folders)
-        if not self._unread:
-            return statuses
+        return self._cluster.status(folders)
+
+    def unread(self, folders: Sequence[RunFolder]) -> dict[str, str]:
+        unread = {}
         for place, members in _by_claim(folders):
-            reason = self._unread.get(place)
-            for folder in members:
-                status = statuses[folder.id]
-                if reason and status.state == "gone":
-                    statuses[folder.id] = Status("there", reason, handle=status.handle)
-        return statuses
+            if place in self._unread:
+                unread.update(dict.fromkeys((folder.id for folder in members), self._unread[place]))
+        return unread
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Give back nodes that are no use without the others, and resume what waited for its turn."""
-        with suppress(Away, ApiError):  # the next look does it, or says what is the matter
+        with suppress(Away, ApiError, Refusal):  # the next look does it, or says what is the matter
             self._tending.look(folders)
 
     def collect(self, folders: Sequence[RunFolder]) -> dict[str, list[str]]:
@@ -193,7 +190,8 @@ class KubernetesEngine(Engine):
             try:
                 return self._claims(namespace, claim).collect(begun, pods, over)
             except Refusal as refusal:  # a cluster that is away for a while has lost nothing
-                self._unread[namespace, claim] = str(refusal).splitlines()[0]
+                if self._cluster.has_claim(namespace, claim):
+                    self._unread[namespace, claim] = refusal.problems[0].message
         return {}
 
     def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:

@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
     run_s: float
 
 
-LOOK, FETCH = Bounds(15.0, 30.0), Bounds(120.0, 120.0)
+LOOK, FETCH = Bounds(8.0, 15.0), Bounds(120.0, 120.0)
 """Of a look that others follow, and of who must have what is on the claim."""
 MIRROR = f"head -n 1 | /bin/sh {names.JOB_FOLDER}/pilot.sh mirror"
 """The end of its input cannot be told to a command in a container, so that it is one line."""
@@ -83,10 +83,11 @@ class Claimed:
     def _ask(self, pods: Pods, folder: RunFolder, bounds: Bounds, asked: Mapping[str, Any]) -> bytes:
         given = json.dumps(asked).encode() + b"\n"
         command = ["/bin/sh", "-c", MIRROR]
+        deadline = time.monotonic() + bounds.run_s
         for pod in running(pods)[:MAX_ASKED]:
-            path = path_of("Pod", self._namespace, pod["metadata"]["name"])
+            path, left_s = path_of("Pod", self._namespace, pod["metadata"]["name"]), deadline - time.monotonic()
             with suppress(Away, ApiError):  # it may have ended just now, or its node is gone
-                return self._api.run(path, pilot_name(pod), command, given, bounds.run_s)
+                return self._api.run(path, pilot_name(pod), command, given, max(left_s, 1.0))
         return self._read(folder, command, given, bounds)
 
     def _read(self, folder: RunFolder, command: Sequence[str], given: bytes, bounds: Bounds) -> bytes:

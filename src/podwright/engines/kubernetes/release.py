@@ -11,16 +11,30 @@ from podwright.clients.kubernetes import names
 from podwright.clients.kubernetes.api import JSON_PATCH, Api, ApiError
 from podwright.clients.kubernetes.kinds import BY_NAME, KINDS
 from podwright.clients.kubernetes.paths import path_of
+from podwright.clients.kubernetes.quantities import moment
 from podwright.engines.kubernetes.claim_reader import site_of
 from podwright.engines.kubernetes.cluster import ClusterWatch
 from podwright.engines.kubernetes.gang import give_back_patch, is_oldest, may_join, may_try_again, short_since
 from podwright.engines.kubernetes.hold import CHANGED, GONE, PARALLEL, TOGETHER, release
 from podwright.engines.kubernetes.outage import Patience
+from podwright.engines.kubernetes.states import is_alive, is_being_made, is_suspended
+from podwright.engines.kubernetes.submit import mend
 from podwright.runs import RunFolder
 
 CONFLICT = 409
+LACK_S, BEGINS_S = 30.0, (15.0, 900.0)
+"""Between two looks whether a run has all that it needs, and the ages of Kubernetes pods that may find that it has
+not: what runs already was given it."""
 HIDDEN = (403, 404)
 """What the server answers where the user may not list a kind, or the cluster does not have it."""
+
+
+def _may_lack(job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], now: float) -> bool:
+    """Return whether Kubernetes pods of a run begin just now, and may miss what somebody has deleted."""
+    if not is_alive(job) or is_suspended(job):
+        return False
+    ages = [now - (moment(pod["metadata"].get("creationTimestamp")) or now) for pod in pods]
+    return any(BEGINS_S[0] <= age_s <= BEGINS_S[1] for age_s in ages)
 
 
 class Tending:
@@ -36,13 +50,16 @@ class Tending:
         for folder in folders:
             job = jobs.get(folder.id)
             if job is not None:
-                self._tend(site_of(folder), job, pods.get(folder.id, []))
+                self._tend(folder, job, pods.get(folder.id, []))
         for parent, site in {folder.asked.parent: site_of(folder) for folder in folders if folder.asked.parent}.items():
             points = [job for job in jobs.values() if (job["metadata"].get("labels") or {}).get(names.JOB) == parent]
             self._let_join(site, points)
 
-    def _tend(self, site: Mapping[str, Any], job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> None:
+    def _tend(self, folder: RunFolder, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> None:
+        site = site_of(folder)
         now = time.time()
+        if _may_lack(job, pods, now) and self._cluster.is_due(f"lacks/{job['metadata']['name']}", LACK_S):
+            mend(self._api, site, folder, job, is_stuck=any(map(is_being_made, pods)))
         since = short_since(job, pods)
         if may_try_again(job, now):
             release(self._api, site, job, TOGETHER)

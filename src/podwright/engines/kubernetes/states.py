@@ -29,9 +29,10 @@ FAILURES = {
     "FailedJobs": "lost nodes too often",
     "PodFailurePolicy": "was ended by a rule of its own",
 }
+BEING_MADE = "has its nodes; its container is being made"
 WAITS = {
-    "ContainerCreating": "has its nodes; its container is being made",
-    "PodInitializing": "has its nodes; its container is being made",
+    "ContainerCreating": BEING_MADE,
+    "PodInitializing": BEING_MADE,
     "ErrImagePull": "waits: the image {image} cannot be fetched: {message}",
     "ImagePullBackOff": "waits: the image {image} cannot be fetched: {message}",
     "ErrImageNeverPull": "waits: the image {image} is not on the node, and may not be fetched",
@@ -71,7 +72,7 @@ def seen(job: Object, pods: Sequence[Object], events: Iterable[Object] = ()) -> 
     held = held_reason(job)
     if held:
         return _held(job, held)
-    if "Suspended" in conditions or is_suspended(job):
+    if is_suspended(job):  # what we have just resumed is still called so by its conditions
         return Status("waiting", _suspended(job))
     if _all_ended(job, pods):
         return Status("gone", _last_words(pods) or "it ended without a last word", "succeeded")
@@ -205,6 +206,11 @@ def waiting_words(pod: Object) -> str:
     if pod["status"].get("phase") == "Pending" and not statuses:
         return "waits for a node"
     return ""
+
+
+def is_being_made(pod: Object) -> bool:
+    """Return whether a Kubernetes pod has its node, and a container of it is still being made."""
+    return waiting_words(pod) == BEING_MADE
 
 
 def scheduling_words(message: str) -> str:

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,6 +89,32 @@ def _finish(api: Api, site: Mapping[str, Any], folder: RunFolder, job: Mapping[s
         whole = owned(_filled(manifest, folder), job)
         keep(partial(api.apply, path_of_object(whole), whole))
     keep(lambda: release(api, site, job, MAKING))
+
+
+def mend(api: Api, site: Mapping[str, Any], folder: RunFolder, job: Mapping[str, Any], is_stuck: bool) -> None:
+    """Make what a run needs again, where somebody has deleted it; `is_stuck`: a container of it is still being made.
+
+    Nobody may read a Secret: it is made again where it may be missing, and where its values are known here.
+    """
+    kind = BY_NAME[site["kind"]]
+    owner = {**job, "apiVersion": kind.version, "kind": kind.name}
+    *others, _ = yaml_objects((folder.path / OBJECTS).read_text())
+    for manifest in others:
+        with suppress(ApiError):
+            if manifest["kind"] == "Secret":
+                _mend_secret(api, owned(manifest, owner), folder, is_stuck)
+            elif api.find(path_of_object(manifest)) is None:
+                api.apply(path_of_object(manifest), owned(manifest, owner))
+    if is_stuck:
+        for shared in shared_maps(site, folder.path.parent / folder.asked.job_id):
+            if api.find(path_of_object(shared)) is None:
+                share(api, shared, owner, lambda ask: ask())
+
+
+def _mend_secret(api: Api, manifest: dict[str, Any], folder: RunFolder, is_stuck: bool) -> None:
+    if is_stuck and all(name in os.environ for name in folder.asked.secrets):
+        path = path_of(manifest["kind"], manifest["metadata"]["namespace"])
+        api.create(path, _filled(manifest, folder))
 
 
 def _anchor(

@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.ssh import Reach, reach_to
@@ -94,6 +94,7 @@ class SlurmEngine(Engine):
         self._queue = SlurmQueue(self._reach, clock)
         self._mirrored_at: dict[str, float] = {}
         self._gaps: dict[str, list[str]] = {}
+        self._unread: dict[str, str] = {}
         self._tended_at = -LOOK_S
         self._unheard = Unheard(self._reach, clock)
         self._controller = Controller(self._reach, self._queue, clock)
@@ -232,20 +233,11 @@ class SlurmEngine(Engine):
         deaf = [folder for folder in folders if statuses[folder.id].state == "there" and is_overdue(folder)]
         if deaf:
             self._queue.stop(deaf, gently=False)
-        statuses |= self._unheard_of(folders, statuses)
+        statuses |= self._unheard.statuses(folders, statuses, self._queue.handle)
         unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if unknown:
             statuses |= self._controller.lost(unknown)
         return statuses
-
-    def _unheard_of(self, folders: Sequence[RunFolder], statuses: Mapping[str, Status]) -> dict[str, Status]:
-        """Return what is known of runs that are at work by what Slurm says, and whose pilots do not say so."""
-        at_work = [
-            folder for folder in folders if (statuses[folder.id].state, statuses[folder.id].reason) == ("there", "")
-        ]
-        jobs = {folder: job for folder in at_work if (job := self._queue.handle(folder))}
-        sentences = self._unheard.look(jobs)
-        return {run_id: replace(statuses[run_id], unheard=words) for run_id, words in sentences.items()}
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Let jobs go on that Slurm holds because a node could not start them."""
@@ -261,10 +253,21 @@ class SlurmEngine(Engine):
         now = self._clock()
         due = [folder for folder in folders if now - self._mirrored_at.get(folder.id, -MIRROR_S) >= MIRROR_S]
         if due and not self._reach.is_here:
-            with suppress(Refusal):  # a cluster that is away for a while has lost nothing
-                self._exchange(due)
+            self._unread.update(self._tried(due))
             self._mirrored_at.update(dict.fromkeys((folder.id for folder in due), self._clock()))
         return self._gaps
+
+    def _tried(self, folders: Sequence[RunFolder]) -> dict[str, str]:
+        """Bring records; return why they did not come: a cluster that is away for a while has lost nothing."""
+        reason = ""
+        try:
+            self._exchange(folders)
+        except Refusal as refusal:
+            reason = refusal.problems[0].message
+        return dict.fromkeys((folder.id for folder in folders), reason)
+
+    def unread(self, folders: Sequence[RunFolder]) -> dict[str, str]:
+        return {folder.id: reason for folder in folders if (reason := self._unread.get(folder.id))}
 
     def peek(self, folders: Sequence[RunFolder], names: Sequence[str], limit_bytes: int) -> set[str]:
         here = {folder.id for folder in folders if not self._far([folder])}

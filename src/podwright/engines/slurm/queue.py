@@ -12,6 +12,7 @@ from podwright.engines.slurm.site import site_of
 from podwright.engines.slurm.states import REASONS, seen
 from podwright.pilot.protocol import whole_number
 from podwright.runs import RunFolder
+from podwright.runs.events import CancelAsked
 from podwright.spec.problems import Refusal
 from podwright.theme.words import format_duration
 
@@ -221,6 +222,8 @@ def explained(folder: RunFolder, state: str, reason: str) -> Status:
     if after and state == "CANCELLED" and reason.startswith("Dependency"):
         return Status("gone", f"{after}, which it comes after, did not succeed", "failed")
     status = seen(state, reason)
+    if status.outcome == "cancelled" and not any(isinstance(event, CancelAsked) for event in folder.client_events()):
+        return replace(status, reason="was cancelled by somebody else, with scancel")
     if status.reason == REASONS["Resources"] and folder.asked.nodes > 1:
         wait_s = site_of(folder).get("switches_s")
         if wait_s:

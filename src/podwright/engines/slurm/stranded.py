@@ -9,12 +9,14 @@ gone yet.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from podwright.clients.ssh import Reach
+from podwright.engines.base import Status
 from podwright.engines.slurm.shell import host_of
 from podwright.engines.slurm.site import run_path
 from podwright.pilot.protocol import record_folders
@@ -101,6 +103,14 @@ class Unheard:
         self._reach, self._clock = reach, clock
         self._looked_at = -LOOK_S
         self._heard_at: dict[str, float] = {}
+
+    def statuses(
+        self, folders: Iterable[RunFolder], known: Mapping[str, Status], job_of: Callable[[RunFolder], str | None]
+    ) -> dict[str, Status]:
+        """Return what is known of runs that are at work by what Slurm says, and whose pilots do not say so."""
+        at_work = [folder for folder in folders if (known[folder.id].state, known[folder.id].reason) == ("there", "")]
+        sentences = self.look({folder: job for folder in at_work if (job := job_of(folder))})
+        return {run_id: replace(known[run_id], unheard=words) for run_id, words in sentences.items()}
 
     def look(self, jobs: Mapping[RunFolder, str]) -> dict[str, str]:
         """Return what is known of those that were not heard of, by run; those whose pilots are gone are put back."""

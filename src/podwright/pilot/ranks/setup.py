@@ -30,8 +30,8 @@ INTERNAL = (
 )
 TAIL_LINES, TAIL_BYTES = 30, 64 * 1024
 """Of what setup lines said, which may be of any size, that much is looked at."""
-LOADER = {"loader.py": "__init__.py", "epochs.py": "epochs.py", "shards.py": "shards.py"}
-"""The modules of `podwright_data`, and what they are called there."""
+LOADER = ("__init__.py", "ahead.py", "epochs.py", "samples.py", "shards.py", "steps.py")
+"""The modules of pilot/data/loader, which ranks import as `podwright_data`."""
 HELD_BYTES = 64 << 20
 """Of a snapshot in memory while it is unpacked; a larger one is copied beside where it goes."""
 
@@ -111,6 +111,7 @@ def rank_environment(order: Order, base: Mapping[str, str], paths: Paths) -> Dic
         PODWRIGHT_SHARED=str(int(order.shared)),
         PODWRIGHT_SCRATCH=paths.scratch,
         PODWRIGHT_CHECKPOINT=paths.checkpoint,
+        PODWRIGHT_GRACE_S=f"{order.grace_s:g}",
         PYTHONUNBUFFERED=environ.get("PYTHONUNBUFFERED", "1"),
         PYTHONFAULTHANDLER=environ.get("PYTHONFAULTHANDLER", "1"),
     )
@@ -127,8 +128,8 @@ def install_loader(folder: str, environ: Dict[str, str]) -> None:
 
     package = os.path.join(folder, "podwright_data")
     os.makedirs(package, mode=0o700, exist_ok=True)
-    for module, name in LOADER.items():
-        source = pkgutil.get_data(data.__name__, module)
+    for name in LOADER:
+        source = pkgutil.get_data(data.__name__, f"loader/{name}")
         assert source is not None
         with open(os.path.join(package, name), "wb") as file:
             file.write(source)

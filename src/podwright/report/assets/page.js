@@ -29,27 +29,26 @@
     spec.bands = [{ series: [2, 1], fill: () => Charts.faded("--series-1", 0.2) }];
   }
 
-  const look = { over: "time", log: false, smoothing: 0, off: new Set() };
+  const look = { over: "step", log: false, smoothing: 0, off: new Set() };
 
+  const hasSteps = (curve) => curve.lines.every((line) => line.step);
+
+  // A curve whose values were reported without their step stays over time.
   function drawCurves() {
     curves.forEach((plot) => plot.end());
-    const steps = look.over === "step";
-    const told = data.curves.filter((curve) => !steps || curve.lines.every((line) => line.step));
-    const all = told.flatMap((curve) => curve.lines.flatMap((line) => line.step || []));
-    const axis = steps ? new Charts.Axis(all.reduce((a, b) => Math.max(a, b), 1), (at) => `step ${Words.number(at)}`) : time;
-    curves = told.map((curve) => {
-      const figure = figures("curve", curve.key);
-      const tables = curve.lines.map((line) => inOrder(steps ? line.step : line.time, line.values, steps ? [] : data.attempts.slice(1)));
+    const all = data.curves.filter(hasSteps).flatMap((curve) => curve.lines.flatMap((line) => line.step));
+    const overSteps = new Charts.Axis(all.reduce((a, b) => Math.max(a, b), 1), (at) => `step ${Words.number(at)}`);
+    curves = data.curves.map((curve) => {
+      const steps = look.over === "step" && hasSteps(curve);
+      const boundaries = steps ? [] : data.attempts.slice(1);
+      const tables = curve.lines.map((line) => (steps ? byStep(line.step, line.values) : byTime(line.time, line.values, boundaries)));
       const joined = tables.length > 1 ? uPlot.join(tables) : tables[0];
       const few = tables.every((table) => table[0].length <= 60);
-      return new Charts.Plot(figure, axis, {
+      return new Charts.Plot(figures("curve", curve.key), steps ? overSteps : time, {
         ...curve, ...drawn(curve, joined), raw: joined, steps, log: look.log, labels: true, dots: few && !look.smoothing, digits: 4, unit: "",
-        rest: "last", boundaries: steps ? [] : data.attempts.slice(1),
+        rest: "last", boundaries,
       });
     });
-    for (const figure of document.querySelectorAll("[data-curve]")) {
-      figure.hidden = !told.some((curve) => curve.key === figure.dataset.curve);
-    }
   }
 
   // The lines as they are; smoothed ones have what they were made of behind them, faint.
@@ -79,12 +78,26 @@
     return [...document.querySelectorAll(`[data-${kind}]`)].find((figure) => figure.dataset[kind] === key);
   }
 
-  // After a retry steps are told twice; the later word counts. Over time an attempt's first moment breaks the line.
-  function inOrder(x, y, breaks) {
-    const at = new Map(breaks.map((boundary) => [boundary.at, null]));
-    x.forEach((place, i) => at.set(place, y[i]));
-    const places = [...at.keys()].sort((a, b) => a - b);
-    return [places, places.map((place) => at.get(place))];
+  // After a retry steps are told twice; the later word counts.
+  function byStep(x, y) {
+    const at = new Map(x.map((place, i) => [place, y[i]]));
+    return table([...at]);
+  }
+
+  // An attempt's first moment breaks the line. Values of one instant are all kept, a microsecond apart in their order.
+  function byTime(x, y, breaks) {
+    const seen = new Map();
+    const rows = x.map((place, i) => {
+      const before = seen.get(place) || 0;
+      seen.set(place, before + 1);
+      return [place + before * 1e-6, y[i]];
+    });
+    return table([...breaks.filter((boundary) => !seen.has(boundary.at)).map((boundary) => [boundary.at, null]), ...rows]);
+  }
+
+  function table(rows) {
+    rows.sort((a, b) => a[0] - b[0]);
+    return [rows.map((row) => row[0]), rows.map((row) => row[1])];
   }
 
   function lanes() {
@@ -136,7 +149,7 @@
     const box = document.getElementById("curve-picks");
     if (!box || !data.curves.length) return;
     box.hidden = false;
-    box.querySelector("[data-over]").hidden = !data.curves.some((curve) => curve.lines.every((line) => line.step));
+    box.querySelector("[data-over]").hidden = !data.curves.some(hasSteps);
     const said = box.querySelector("output");
     allOrNone(box);
     box.addEventListener("input", () => {

@@ -100,9 +100,10 @@ SEEN = [
     (job(), [PULLING], Status("waiting", "waits: the image registry.example/train:1 cannot be fetched: not found")),
     (job(), [], Status("waiting", "waits for its nodes")),
     (job(deletionTimestamp="2026-11-16T08:00:00Z"), [RUNNING], Status("there", "is being ended")),
-    (job(["Suspended"]), [], Status("waiting", "is suspended")),
+    ({**job(["Suspended"]), "spec": {"suspend": True}}, [], Status("waiting", "is suspended")),
+    (job(["Suspended"]), [], Status("waiting", "waits for its nodes")),  # we have just resumed it
     (
-        job(["Suspended"], labels={"kueue.x-k8s.io/queue-name": "research"}),
+        {**job(labels={"kueue.x-k8s.io/queue-name": "research"}), "spec": {"suspend": True}},
         [],
         Status("waiting", "waits in the queue research"),
     ),

@@ -65,6 +65,7 @@ def shown_progress() -> Iterator[Progress]:
             "scan": Meter("scan", "files"),
             "checksums": Meter("checksums", "files"),
             "stats": Meter("stats", "labels"),
+            "export": Meter("export", "samples"),
             "staging": Meter("staging", figure=figures.size),
         }
         for meter in meters.values():
@@ -80,8 +81,8 @@ def shown_progress() -> Iterator[Progress]:
 
 
 def path_text(path: str, width: int | None) -> str:
-    """Return a path on one line; of one that is too wide the end is shown, which tells files apart."""
-    text = output.one_line(path)
+    """Return a path on one line, as a filter takes it in quotes; of one that is too wide the end tells files apart."""
+    text = output.one_line(path.replace("\\", "\\\\"))
     if width is None or len(text) <= width:
         return text
     return f"...{text[3 - width :]}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,9 +16,11 @@ from podwright.cli.options import AsJson, Yes
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.data import Policies, PolicyReport
+    from podwright.data import Policies, Policy, PolicyReport
 
 _VERBS = ("add", "ls", "run", "pause", "resume", "undo", "rm")
+_NEW = "new"
+"""The event that `--on` names beside targets."""
 _MAX_NAMED = 20
 
 
@@ -34,7 +36,10 @@ Program = Annotated[str, typer.Option("--program", metavar="COMMAND", help="Of a
 WorkloadFile = Annotated[
     Path | None, typer.Option("--workload", metavar="FILE", help="Of an agent: runs as this workload.")
 ]
-Target = Annotated[str, typer.Option("--on", metavar="TARGET", help="Where the workload runs.")]
+On = Annotated[
+    list[str],
+    typer.Option("--on", metavar="new|TARGET", help="new: as files come, `data watch`. Else where the workload runs."),
+]
 Every = Annotated[str | None, typer.Option("--every", metavar="TIME", help="How often `run --due` runs it.")]
 
 
@@ -48,8 +53,12 @@ def data_policy_command(
     tag: Tag = "",
     program: Program = "",
     workload: WorkloadFile = None,
-    target: Target = "local",
+    on: On = [],  # noqa: B006 - the library makes a new list for each call
     every: Every = None,
+    retries: Annotated[
+        int | None,
+        typer.Option("--retries", metavar="N", min=0, help="Of a batch that fails; --on new: 3, else 0."),
+    ] = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="So many files at a time.")] = 1000,
     due: Annotated[bool, typer.Option("--due", help="Of run: all policies whose time has come.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Of run: say which files, and do nothing.")] = False,
@@ -66,11 +75,25 @@ def data_policy_command(
         from podwright.spec.quantity import duration_s
 
         policy = Policy(name, dataset, where, do, _absolute(to), tag, tuple(shlex.split(program)), _absolute(workload))
-        every_s = duration_s(every) if every else None
-        return _print(policies.add(replace(policy, target=target, every_s=every_s, batch=batch)), as_json)
+        policy = _timed(policy, on, duration_s(every) if every else None)
+        tries = retries if retries is not None else 3 if policy.event else 0
+        return _print(policies.add(replace(policy, batch=batch, retries=tries)), as_json)
     if verb == "run":
         return _print_dry(policies, name, as_json) if dry_run else _run(policies, name, yes, as_json)
     return _changed(policies, verb, name, as_json)
+
+
+def _timed(policy: Policy, on: Sequence[str], every_s: float | None) -> Policy:
+    """Return a policy with what it waits for, and where its workload runs."""
+    from podwright.spec.problems import refuse
+
+    targets = [word for word in on if word != _NEW]
+    if len(targets) > 1:
+        raise refuse(f"is given {len(targets)} targets", hint="a workload runs on one", field="--on")
+    if _NEW in on and every_s is not None:
+        raise refuse("cannot be together with --on new", hint="give one of them", field="--every")
+    event: Literal["", "new"] = "new" if _NEW in on else ""
+    return replace(policy, target=targets[0] if targets else "local", event=event, every_s=every_s)
 
 
 def _changed(policies: Policies, verb: str, name: str, as_json: bool) -> int:
@@ -155,7 +178,7 @@ def _print(report: PolicyReport, as_json: bool) -> int:
         output.print_json(report.as_json())
     else:
         print("\n".join(_page(report)))
-    return int(report.policy.state == "failed")
+    return int(report.policy.state == "failed" or bool(report.policy.why))
 
 
 def _page(report: PolicyReport) -> Iterator[str]:
@@ -164,6 +187,9 @@ def _page(report: PolicyReport) -> Iterator[str]:
     yield from output.aligned(policy.state, f"{policy.name}: {rule}", sys.stdout)
     counts = f"{figures.count(policy.matched, 'file')} matched, {report.done} done, {len(report.failed)} failed"
     yield from output.aligned("files", counts, sys.stdout)
+    if policy.why:
+        yield from output.aligned("why", "\n".join([policy.why, *map(output.one_line, policy.tail)]), sys.stdout)
+        yield from output.aligned("next", f"podwright data policy resume {policy.name}", sys.stdout)
     for entry in report.failed[:_MAX_NAMED]:
         yield from output.aligned("failed", f"{output.one_line(entry.shown)}: {entry.why}", sys.stdout)
     if report.review:
@@ -178,13 +204,17 @@ def data_watch_command(
     ] = "2s",
     as_json: AsJson = False,
 ) -> None:
-    """Scan what changes as it changes, until interrupted."""
+    """Scan what changes as it changes, and run policies that wait for new files, until interrupted."""
     from podwright.spec.quantity import duration_s
 
-    for scanned in open_catalog().watch(dataset, duration_s(settle)):
+    catalog = open_catalog()
+    for scanned in catalog.watch(dataset, duration_s(settle)):
         if as_json:
             output.print_json(scanned.as_json())
         else:
             news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.count(scanned.files, 'file')}"
             print("\n".join(output.aligned(dataset, news, sys.stdout)))
         sys.stdout.flush()
+        for report in catalog.policies.run_new(dataset):
+            _print(report, as_json)
+            sys.stdout.flush()

@@ -36,6 +36,10 @@ Quick = Annotated[
 ]
 
 
+Emptied = Annotated[bool, typer.Option("--emptied", help="Take it although nothing of last time is there.")]
+Replace = Annotated[
+    bool, typer.Option("--replace", help="Give the name to another tree; what is known of the old one goes.")
+]
 Whole = Annotated[bool, typer.Option("--whole", help="With --catalog: publish also what not everybody may read.")]
 
 
@@ -51,20 +55,41 @@ def data_scan_command(
     quick: Quick = False,
     catalog: PublishTo = None,
     whole: Whole = False,
+    emptied: Emptied = False,
+    replace: Replace = False,
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
-    from podwright.data import ScanRequest
+    from podwright.data import Accept, ScanRequest
 
-    request = ScanRequest(path, name, layout, checksums, quick, catalog, whole)
+    accept = Accept(emptied, replace)
+    request = ScanRequest(path, name, layout, checksums, quick, catalog, whole, accept)
     with shown_progress() as progress:
         scanned = open_catalog().scan(request, progress)
+    return _print_scanned(scanned, as_json)
+
+
+def data_move_command(
+    dataset: DatasetName,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Where it lay.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The folder or address where it lies now.")],
+    as_json: AsJson = False,
+) -> int:
+    """Say that a dataset lies elsewhere; no file is moved, and what is known of them stays."""
+    with shown_progress() as progress:
+        scanned = open_catalog().move(dataset, old, new, progress)
+    return _print_scanned(scanned, as_json)
+
+
+def _print_scanned(scanned: Scanned, as_json: bool) -> int:
     published = scanned.published
     if published and published.left_out:
         left_out = figures.count(published.left_out, "file")
         output.say("left out", f"{left_out} that not everybody may see; --whole publishes all of them")
     for folder, reason in scanned.named_unread:
         output.say("unread", f"{output.one_line(folder) or '.'}: {reason}")
+    if scanned.other_device:
+        output.say("note", f"{scanned.root} lies on another device than last time")
     if as_json:
         output.print_json(scanned.as_json())
     else:
@@ -75,7 +100,8 @@ def data_scan_command(
 def _scanned(scanned: Scanned) -> Iterator[str]:
     tree = f"{figures.count(scanned.files, 'file')} in {figures.count(scanned.directories, 'folder')}"
     kind = f"{figures.size(scanned.size_bytes)}, layout {scanned.layout}"
-    news = f"{scanned.changed} changed, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
+    renamed = f", of them {scanned.renamed} renamed" if scanned.renamed else ""
+    news = f"{scanned.changed} changed{renamed}, generation {scanned.generation}, {figures.duration(scanned.took_s)}"
     lines = {scanned.dataset: f"{tree}, {kind}", "changed": news}
     if scanned.published:
         files = figures.count(scanned.published.files, "file")
@@ -138,23 +164,32 @@ def data_stats_command(
     sets: Sets = [],  # noqa: B006 - the library makes a new list for each call
     catalog: AskThere = None,
     as_json: AsJson = False,
-) -> None:
-    """Count the labels that are not counted yet, and print what all of them hold; of --catalog what is there."""
+) -> int:
+    """Count the labels that are not counted yet, and print what all of them hold; exit 1 where one was not read."""
     from podwright.data import StatsRequest
 
     request = StatsRequest(dataset, per_image, on, nodes, sets, catalog)
     with shown_progress() as progress:
         statistics = open_catalog().stats(request, progress)
-    for row in statistics.broken_files:
-        output.say("broken", f"{output.one_line(row['path'])}: {row['why']}")
+    for row in [*statistics.broken_files, *statistics.unknown_files]:
+        word = "unknown" if row in statistics.unknown_files else "broken"
+        output.say(word, f"{output.one_line(row['path'])}: {row['why']}")
+    for row in statistics.not_read_files:
+        output.say("not read", f"{output.one_line(row['path'])}: {row['why']}")
     if as_json:
-        return output.print_json(statistics.as_json())
-    return print("\n".join(_statistics(statistics)))
+        output.print_json(statistics.as_json())
+    else:
+        print("\n".join(_statistics(statistics)))
+    return int(bool(statistics.not_read))
 
 
 def _statistics(statistics: Statistics) -> Iterator[str]:
     """Lay out the classes that are there, the largest first; the rest by name."""
     head = f"{figures.count(statistics.images, 'label')}, {statistics.broken} broken"
+    if statistics.not_read:
+        head += f", {statistics.not_read} not read"
+    if statistics.unknown_images:
+        head += f", {statistics.unknown_images} wholly of unknown colours"
     if statistics.unknown:
         head += f", {figures.count(statistics.unknown, 'pixel')} of colours that mean no class"
     yield head

@@ -25,7 +25,7 @@ def data_stage_command(
 ) -> None:
     """Copy the files of a selection to a folder, checked, and only what is not there yet."""
     with shown_progress() as progress:
-        copied = open_catalog().stage(selection, to, verify, progress)
+        copied = open_catalog().stage(selection, to, progress, verify)
     if as_json:
         return output.print_json(copied.as_json())
     rate = figures.size(copied.bytes / copied.took_s) if copied.took_s else figures.NONE

@@ -39,7 +39,7 @@ def logs_command(
 ) -> None:
     """Print log lines; of several ranks each line begins with its rank."""
     with launch.Session.open() as session:
-        followed = launch.find(session, run)
+        followed = launch.find_to_read(session, run)
         record = _record_of(followed)
         ranks = None if rank is None else ranks_of(rank, followed.id, record.world_size)
         number = None if node is None else node_of(node, record)

@@ -33,8 +33,12 @@ def ps_command(
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Only those started since, such as `2d`.")
     ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="U", help="What this user shares, or `all` beside your own runs."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the runs there are, newest last."""
     earliest = None if since is None else time.time() - seconds_of(since, "--since")
-    list_runs(launch.RunChoice(state, name, on, earliest), None if everything else LATEST, as_json)
+    list_runs(launch.RunChoice(state, name, on, earliest, user), None if everything else LATEST, as_json)

@@ -12,6 +12,7 @@ from podwright import launch, report
 from podwright.cli.options import AsJson, RunRefs
 from podwright.cli.terminal import output
 from podwright.cli.terminal.files import in_words
+from podwright.spec.problems import refuse
 
 
 def report_command(
@@ -23,7 +24,9 @@ def report_command(
 ) -> None:
     """Write the report of one run, or of several side by side, and print the path."""
     with launch.Session.open() as session:
-        named = launch.find_all(session, runs)
+        named = launch.find_all_to_read(session, runs)
+        if "/" in runs[0] and out is None:
+            raise refuse("is missing: nothing is written beside a colleague's run", "`--out FILE`", field="--out")
         with in_words(named[0].folder.path):
             path = report.write_report(named).resolve()
         if out:

@@ -14,18 +14,21 @@ from podwright.cli.terminal.listing import coloured, points_listing
 from podwright.spec.hostlist import fold_hosts
 
 if TYPE_CHECKING:
+    from podwright.analysis.failure_groups import FailureGroup
     from podwright.runs import Record
 
 
 def show_command(run: RunRef, as_json: AsJson = False) -> None:
     """Print what is known of a run now; the exit code says that it was printed, not how the run is."""
     with launch.Session.open() as session:
-        shown = launch.overview_of(launch.find(session, run))
+        shown = launch.overview_of(launch.find_to_read(session, run))
     if as_json:
         return output.print_json(shown.as_json())
     record, points = shown.records
     happened = [] if points else show_folder.happened(shown)
     lines = [*facts(record, len(points), shown.reasons), *show_folder.asked_for(shown.folder), *happened]
+    if shown.failures:
+        lines.append(("failures", "\n".join(_failure(group) for group in shown.failures)))
     lines.append(("size", figures.size(shown.size_bytes)))
     for word, text in lines:
         print("\n".join(output.aligned(word, text, sys.stdout)))
@@ -33,6 +36,11 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
         listed = points_listing(points, output.width_of(sys.stdout))
         print("\n" + "\n".join(coloured(listed, points, sys.stdout)))
     return None
+
+
+def _failure(group: FailureGroup) -> str:
+    more = f" and {group.count - 3} more" if group.count > 3 else ""
+    return f"{group.text}: {', '.join(group.points[:3])}{more}\n  {group.line}".rstrip()
 
 
 def facts(record: Record, points: int, why: Sequence[str], now_s: float | None = None) -> Iterator[tuple[str, str]]:

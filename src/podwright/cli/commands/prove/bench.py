@@ -223,12 +223,14 @@ def bench_score_command(
     logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of one benchmark, a file for each run.")],
     as_json: AsJson = False,
 ) -> int:
-    """Print the olympic mean of a set of logs; 1 where it has none."""
+    """Print the olympic mean of a set of logs; 1 where it has none, 2 where MLPerf's checker refuses a log."""
     score = mlperf.score_files(logs)
     if as_json:
         output.print_json(score.as_json())
     else:
         print("\n".join(score_page(score)))
+    if score.refused:
+        return 2
     return int(score.minutes is None)
 
 

@@ -61,18 +61,23 @@ def cost_compare_command(
     rate: Annotated[
         str | None, typer.Option("--rate", metavar="N", help="What one unit of their currency is in the pod's.")
     ] = None,
+    work: Annotated[
+        str | None,
+        typer.Option("--work", metavar="N", help="Samples or results that a GPU hour of the pod does, measured."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what renting costs beside owning, and from which utilisation on owning is cheaper."""
     from podwright.costs import own_or_rent, price_tables
 
-    compared = own_or_rent(read_pod(pod), price_tables(prices), _rate(rate))
+    terms = _positive(rate, "--rate", "0.92"), _positive(work, "--work", "2500")
+    compared = own_or_rent(read_pod(pod), price_tables(prices), *terms)
     if as_json:
         return output.print_json(compared.as_json())
     return print("\n".join(rent_page(compared)))
 
 
-def _rate(text: str | None) -> float | None:
+def _positive(text: str | None, option: str, example: str) -> float | None:
     from podwright.spec.problems import refuse
 
     if text is None:
@@ -81,16 +86,18 @@ def _rate(text: str | None) -> float | None:
         rate = float(text)
     except ValueError:
         rate = 0.0
-    if not 0 < rate < 1e6:
-        raise refuse(f"{text!r} is no rate", hint="write it like `0.92`", field="--rate")
+    if not 0 < rate < 1e12:
+        raise refuse(f"{text!r} is no {option.strip('-')}", hint=f"write it like `{example}`", field=option)
     return rate
 
 
 def money(amount: float | None, currency: str = "") -> str:
-    """Return an amount, with cents where it is small."""
+    """Return an amount, with cents where it is small, and the first digits that count of one below a cent."""
     if amount is None:
         return figures.NONE
     text = f"{amount:,.2f}" if abs(amount) < 10_000 else f"{amount:,.0f}"
+    if 0 < abs(amount) < 0.01:
+        text = f"{amount:.6f}".rstrip("0") if abs(amount) >= 1e-6 else "< 0.000001"
     return f"{text} {currency}".rstrip()
 
 
@@ -117,9 +124,12 @@ def pod_page(bill: PodBill) -> Iterator[str]:
     least = _at_least(sheet)
     years = f"{costs.years:g} years{'' if bill.pod.costs.years else ' (assumed)'}"
     text = f"{least}{money(sheet.total, sheet.currency)} over {years}"
-    if costs.per_gpu_hour is not None:
-        text += f"; {least}{money(costs.per_gpu_hour, sheet.currency)} a GPU hour"
+    if costs.computed_per_gpu_hour is not None:
+        text += f"; {least}{money(costs.computed_per_gpu_hour, sheet.currency)} a GPU hour"
     yield from output.aligned("costs", text, sys.stdout)
+    if costs.rent is not None:
+        text = f"{money(costs.rent, sheet.currency)} a GPU hour: gpu_hour_price, which runs are billed by"
+        yield from output.aligned("given", text, sys.stdout)
     used = f"{costs.utilization:.0%} of hours used"
     if not bill.pod.costs.utilization:
         used = "every hour counted as used, the least an hour can cost"
@@ -171,6 +181,10 @@ def run_page(bill: RunBill) -> Iterator[str]:
     yield from _items(sheet)
 
 
+def _per_work(price: float | None) -> str:
+    return "" if price is None else f"({price:.3g} a unit of work)"
+
+
 def rent_page(compared: OwnOrRent) -> Iterator[str]:
     """Lay owning out beside renting."""
     bill = compared.bill
@@ -181,15 +195,23 @@ def rent_page(compared: OwnOrRent) -> Iterator[str]:
     yield ""
     rows = []
     for row in compared.rows:
-        share = figures.NONE
+        share = figures.NONE if row.is_alike else "another GPU"
         if row.break_even is not None:
             share = f"{row.break_even:.0%}" if row.break_even <= 1 else "never"
         table = f"{row.table.trust} trust, {row.table.seen}: {row.table.source}"
-        rows.append([row.offer.name, row.offer.accelerator, money(row.per_gpu_hour), share, table])
+        price = money(row.per_gpu_hour)
+        if compared.work is not None:
+            price += f" {_per_work(row.per_work)}"
+        rows.append([row.offer.name, row.offer.accelerator, price, share, table])
     head = ["rent", "accelerator", f"{currency}/GPU h", "own from", "source"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
     yield ""
+    curve = "  ".join(f"{share:.0%} {money(price)}" for share, price in compared.curve[1::2])
+    yield from output.aligned("used", f"{curve}: an owned GPU hour by use", sys.stdout)
     text = "own from: the share of hours in use from which on owning is cheaper"
+    if not all(row.is_alike for row in compared.rows):
+        text += ";\nan hour of another GPU is another thing: --work, and work_per_gpu_hour of"
+        text += "\nan offer, compare by what an hour does"
     if costs.sheet.at_least:
         text += ";\nat least that much, since not all costs of owning are given"
     yield from output.aligned("read", text, sys.stdout)

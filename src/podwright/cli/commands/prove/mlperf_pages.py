@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from podwright.mlperf import PublishedResult, Score, Standing
 
 
+_MAX_WARNINGS = 6
+
+
 def score_page(score: Score) -> Iterator[str]:
     """Lay the score out: the sentence first, then each run with its parts."""
     name = score.benchmark or "these runs"
     if score.minutes is not None:
-        sentence = f"{name}: {score.minutes:.2f} minutes, best and worst of {len(score.runs)} runs dropped"
+        sentence = f"{name}: {score.minutes:.2f} minutes, {_dropped(score)} of {len(score.runs)} runs dropped"
     else:
         sentence = f"{name}: {_why_none(score)}"
     yield from output.aligned("score", sentence, sys.stdout)
@@ -31,13 +34,39 @@ def score_page(score: Score) -> Iterator[str]:
         rows.append([*map(_minutes, parts[:1]), reached, *map(_minutes, parts[1:]), Path(file).name])
     head = ["minutes", "reached", "init", "train", "eval", "epochs", "min/epoch", "log"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
+    yield from _warnings(score)
+
+
+def _dropped(score: Score) -> str:
+    return "best and worst" if score.dropped == 1 else f"the {score.dropped} best and worst"
+
+
+def _warnings(score: Score) -> Iterator[str]:
+    shown = sorted(score.warnings, key=lambda warning: not warning.refuses)[:_MAX_WARNINGS]
+    lines = []
+    for warning in shown:
+        place = Path(warning.file).name + (f":{warning.line}" if warning.line else "")
+        lines.append(output.wrapped(f"{place}: {warning.rule}", 70))
+    more = len(score.warnings) - len(shown)
+    if more:
+        lines.append(f"and {more} more: --json has all")
+    if lines:
+        yield ""
+        yield from output.aligned("warnings", "\n".join(lines), sys.stdout)
 
 
 def _why_none(score: Score) -> str:
+    if score.refused:
+        files = {Path(warning.file).name for warning in score.warnings if warning.refuses}
+        return f"no score: MLPerf's checker refuses {', '.join(sorted(files))}"
     missed = sum(not run.reached for run in score.runs)
-    if missed > 1:
-        return f"no score: {missed} of {len(score.runs)} runs did not reach the target, and one may"
-    return f"no score: {figures.count(len(score.runs), 'run')}, and three are the least"
+    if missed > score.dropped:
+        return f"no score: {missed} of {len(score.runs)} runs did not reach the target, and {_may(score)}"
+    return f"no score: {figures.count(len(score.runs), 'run')}, and {2 * score.dropped + 1} are the least"
+
+
+def _may(score: Score) -> str:
+    return "one may" if score.dropped == 1 else f"{score.dropped} may"
 
 
 def _minutes(value: float | None) -> str:

@@ -100,11 +100,3 @@ class EpochOrder:
             numbers += [start + number for number in inside]
             positions = positions[count:]
         return numbers
-
-
-def share(length: int, taken: int, rank: int, world: int) -> range:
-    """Return the positions of one rank that are left of an epoch of which all ranks together have taken some.
-
-    A step of all ranks takes the next positions of all in turn, so the last one may give some ranks fewer, or none.
-    """
-    return range(taken + rank, length, world)

@@ -1,0 +1,1 @@
+"""Datasets of other formats, read into a catalog, and selections written in them."""
