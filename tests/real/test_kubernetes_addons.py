@@ -213,7 +213,7 @@ def test_a_node_is_drained_when_its_run_has_ended_and_is_taken_back(lab: Kuberne
     def shell(line: str) -> str:
         lines.append(line)
         # The second look finds the run still there; then it is ended.
-        if line.startswith("kubectl get") and sum(each.startswith("kubectl get") for each in lines) == 2:
+        if line.startswith("kubectl get pods") and sum(each.startswith("kubectl get pods") for each in lines) == 2:
             client.ask("cancel", run)
             gate.touch()
         done = subprocess.run(["sh", "-c", line], env=environ, capture_output=True, text=True, check=False)
@@ -224,5 +224,11 @@ def test_a_node_is_drained_when_its_run_has_ended_and_is_taken_back(lab: Kuberne
     drain.drain([node])
     assert gate.exists(), "the run was waited for"
     assert kubectl(lab, "get", "node", node, admin=True)["spec"]["unschedulable"]
-    drain.resume([node])
+    assert drain.resume([node]) == []
     assert "unschedulable" not in kubectl(lab, "get", "node", node, admin=True)["spec"]
+    # What a person has closed stays closed, before the change and after it.
+    shell(f"kubectl cordon {node}")
+    drain.drain([node])
+    assert drain.resume([node]) == [node]
+    assert kubectl(lab, "get", "node", node, admin=True)["spec"]["unschedulable"]
+    shell(f"kubectl uncordon {node}")

@@ -18,6 +18,7 @@ Kind = Literal[
     "invalid",
     "drain",
     "resumed",
+    "stays",
     "packages",
     "python",
     "image",

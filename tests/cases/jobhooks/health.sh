@@ -1,6 +1,7 @@
 #!/bin/sh
 # Looks whether this node may take jobs; drains it with the reason if not, and then ends with 1. Called by the prolog
 # and the epilog; as HealthCheckProgram it also looks at nodes that are idle. What is looked at stands in hooks.conf.
+# With `look` it drains nothing, and prints the reason.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 LC_ALL=C
 export PATH LC_ALL
@@ -51,6 +52,10 @@ space() {
 wrong=$(gpus; memory; mounts; space)
 [ -n "$wrong" ] || exit 0
 reason=$(printf '%s\n' "$wrong" | head -n 3 | paste -s -d ';' -)
+if [ "${1:-}" = look ]; then
+    echo "$reason"
+    exit 1
+fi
 node=${SLURMD_NODENAME:-$(hostname -s)}
 "$SCONTROL" update NodeName="$node" State=DRAIN Reason="podwright: $reason"
 exit 1

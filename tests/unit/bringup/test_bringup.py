@@ -93,8 +93,9 @@ class Bench:
     def drain(self, hosts: Sequence[str]) -> None:
         self.happened.append(("drain", list(hosts)))
 
-    def resume(self, hosts: Sequence[str]) -> None:
+    def resume(self, hosts: Sequence[str]) -> list[str]:
         self.happened.append(("resume", list(hosts)))
+        return []
 
     def access(self, name: str) -> Pod | None:
         return None

@@ -55,7 +55,7 @@ class Node:
     """A folder that the hooks take for a node of two GPUs; their device files and PCI addresses differ in order."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder, self.said = folder, ""
         for address, minor in (("0000:07:00.0", 1), ("0000:0b:00.0", 0)):
             self.write(f"proc/driver/nvidia/gpus/{address}/information", f"Model: \t A100\nDevice Minor: \t {minor}\n")
         self.write("proc/meminfo", "MemTotal:  1048576 kB\nMemFree: 3 kB\n")
@@ -71,7 +71,7 @@ class Node:
         path.write_text(text)
         path.chmod(mode)
 
-    def call(self, script: str, shell: str = "dash", **given: object) -> int:
+    def call(self, script: str, shell: str = "dash", *words: str, **given: object) -> int:
         """Runs a hook as slurmd would: with nothing on its PATH, and Slurm's variables."""
         wanted = {
             "gpus": 2,
@@ -88,10 +88,11 @@ class Node:
         for name, text in render(Hooks(**{**wanted, **given.pop("hooks", {})})).items():  # type: ignore[dict-item]
             self.write(f"hooks/{name}", text)
         environ = {"SLURM_JOB_ID": "42", "SLURM_JOB_UID": "1000", "SLURMD_NODENAME": "n1", "SLURM_JOB_GPUS": "0,1"}
-        command = [*shell.split(), str(self.folder / "hooks" / script)]
+        command = [*shell.split(), str(self.folder / "hooks" / script), *words]
         chosen = {**environ, **{name: str(value) for name, value in given.items()}}
         done = subprocess.run(command, env=chosen, capture_output=True, text=True, check=False)
         assert done.stderr == ""
+        self.said = done.stdout
         return done.returncode
 
     def found(self, folder: str) -> dict[str, str]:
@@ -161,6 +162,12 @@ def test_a_node_that_is_not_well_is_drained(node: Node, shell: str, hooks: dict[
     assert not (node.folder / "dcgm").exists()
     assert node.call("epilog.sh", shell, hooks=hooks) == 0
     assert node.call("health.sh", shell, hooks=hooks) == 1
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_who_only_looks_drains_nothing_and_reads_the_reason(node: Node, shell: str) -> None:
+    assert node.call("health.sh", shell, "look", hooks={"memory_mib": 2048}) == 1
+    assert (node.said, node.told) == ("memory is 1024 MiB, less than 2048\n", [])
 
 
 @pytest.mark.parametrize(("listed", "code"), [(2, 0), (1, 1)])

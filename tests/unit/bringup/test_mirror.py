@@ -84,7 +84,8 @@ def test_a_flipped_byte_is_found(made: Path, what: bytes) -> None:
 
 def test_an_index_that_was_changed_or_that_another_signed_is_found(made: Path, keys: dict[str, str]) -> None:
     other = signing.new_key("small")
-    assert archive.verify(made, lambda pod: keys["archive_public"]).bad == ()
+    own = archive.verify(made, lambda pod: keys["archive_public"])
+    assert (own.bad, own.is_known, archive.verify(made).is_known) == ((), True, False)
     expected = ({"path": "index.json", "what": "is not signed by the key of small"},)
     assert archive.verify(made, lambda pod: other["archive_public"]).bad == expected
     # Whoever changes a package changes its digest in the index, too.

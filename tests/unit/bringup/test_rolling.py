@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from podwright.bringup.apply.faults import Fault
 from podwright.bringup.apply.playbook import ApplyProgress
 from podwright.bringup.apply.rolling import KubernetesDrain, Roll, SlurmDrain, batches, drain_of, split
 from podwright.bringup.plan.site import site_of
-from podwright.bringup.progress import ignore
+from podwright.bringup.progress import BringupProgress
 from podwright.spec import Refusal, load_pod
+from podwright.spec.hostlist import expand_hosts
 from tests.paths import CASES
 
 
@@ -27,49 +29,113 @@ def test_what_runs_no_jobs_comes_first() -> None:
     assert split(cluster, ["g2", "m1", "m2"]) == (["m1", "m2"], ["g2"])
 
 
-class FakeScheduler:
-    """Answers as sinfo or kubectl do: jobs on a node end one question after another."""
+class FakeSlurm:
+    """Keeps nodes with state and reason, and answers as sinfo does; jobs end from one question to the next."""
 
-    def __init__(self, *answers: str) -> None:
-        self.answers, self.asked = list(answers), list[str]()
+    def __init__(self, **nodes: str) -> None:
+        self.nodes = {name: tuple(text.split("|")) for name, text in nodes.items()}
+        self.asked: list[str] = []
 
     def __call__(self, line: str) -> str:
         self.asked.append(line)
-        if line.startswith(("sinfo", "kubectl get")):
-            return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return ""
+        words = shlex.split(line)
+        if words[0] == "scontrol":
+            options = dict(word.split("=", 1) for word in words[2:])
+            state = {"RESUME": "idle", "DRAIN": "draining"}[options["State"]]
+            for name in expand_hosts(options["NodeName"]):
+                self.nodes[name] = (state, options.get("Reason", "none"))
+            return ""
+        (asked,) = [word.partition("=")[2] for word in words if word.startswith("--nodes=")]
+        nodes = {name: self.nodes[name] for name in expand_hosts(asked)}
+        if "%E" in line:
+            return "".join(f"{name}|{state}|{reason}\n" for name, (state, reason) in nodes.items())
+        said = "".join(f"{name} {state}\n" for name, (state, _) in nodes.items())
+        ended = {"draining": "drained"}
+        self.nodes = {name: (ended.get(state, state), reason) for name, (state, reason) in self.nodes.items()}
+        return said
+
+    def updates(self) -> list[str]:
+        return [line.removeprefix("scontrol update ") for line in self.asked if line.startswith("scontrol")]
 
 
 def test_a_node_is_empty_before_it_is_changed() -> None:
-    slurm = FakeScheduler("n2 draining\nn3 drained\n", "n2 drained\nn3 drained\n")
+    slurm = FakeSlurm(n2="allocated|none", n3="idle|none")
     drain = SlurmDrain(slurm, every_s=0)
     drain.drain(["n2", "n3"])
-    drain.resume(["n2", "n3"])
-    updates = [line for line in slurm.asked if line.startswith("scontrol")]
-    assert updates == [
-        "scontrol update NodeName='n[2-3]' State=DRAIN Reason='podwright: rolling change'",
-        "scontrol update NodeName='n[2-3]' State=RESUME",
-    ]
-    assert len(slurm.asked) == 4
+    assert {state for state, _ in slurm.nodes.values()} == {"drained"}
+    assert drain.resume(["n2", "n3"]) == []
+    drained = "NodeName='n[2-3]' State=DRAIN Reason='podwright: rolling change'"
+    assert slurm.updates() == [drained, "NodeName='n[2-3]' State=RESUME"]
+
+
+def test_a_node_that_somebody_else_drained_keeps_its_reason_and_stays_drained() -> None:
+    """Before the change by a person, and while it went on by the health check."""
+    slurm = FakeSlurm(n2="idle|none", n3="drained|bad DIMM, do not use", n4="idle|none")
+    drain = SlurmDrain(slurm, every_s=0)
+    drain.drain(["n2", "n3", "n4"])
+    slurm.nodes["n4"] = ("drained", "podwright: GPU 1 is gone: there is no /dev/nvidia1")
+    assert drain.resume(["n2", "n3", "n4"]) == ["n3", "n4"]
+    assert slurm.nodes["n2"] == ("idle", "none")
+    assert slurm.nodes["n3"] == ("drained", "bad DIMM, do not use")
+    assert slurm.updates()[-1] == "NodeName=n2 State=RESUME"
+
+
+def test_what_a_roll_that_was_killed_had_drained_is_taken_back_by_the_next() -> None:
+    slurm = FakeSlurm(n2="drained|podwright: rolling change")
+    drain = SlurmDrain(slurm, every_s=0)
+    drain.drain(["n2"])
+    assert drain.resume(["n2"]) == []
+    assert slurm.nodes["n2"] == ("idle", "none")
 
 
 def test_jobs_that_do_not_end_are_named() -> None:
     with pytest.raises(Refusal, match="jobs on n2 did not end within 0 s"):
-        SlurmDrain(FakeScheduler("n2 draining\n"), patience_s=0, every_s=0).drain(["n2"])
+        SlurmDrain(FakeSlurm(n2="allocated|none"), patience_s=0, every_s=0).drain(["n2"])
+
+
+class FakeCluster:
+    """Answers as kubectl does, of nodes that are closed or not and whose mark they have, and of what runs there."""
+
+    def __init__(self, nodes: dict[str, str], *running: str) -> None:
+        self.nodes, self.running, self.asked = nodes, list(running), list[str]()
+
+    def __call__(self, line: str) -> str:
+        self.asked.append(line)
+        if line.startswith("kubectl get nodes"):
+            return "".join(f"{name} {self.nodes[name]}\n" for name in shlex.split(line)[5:])
+        if line.startswith("kubectl get pods"):
+            return self.running.pop(0) if len(self.running) > 1 else self.running[0]
+        return ""
+
+    def done(self) -> list[str]:
+        return [line.removeprefix("kubectl ") for line in self.asked if not line.startswith("kubectl get")]
 
 
 def test_kubernetes_jobs_end_and_services_move() -> None:
     """What is started again for ever, or runs elsewhere, is not waited for."""
-    cluster = FakeScheduler("g1 Always\ng1 Never\ng2 Never\n<none> Never\n", "g1 Always\ng2 Never\n")
+    cluster = FakeCluster(
+        {"g1": "<none> <none>"}, "g1 Always\ng1 Never\ng2 Never\n<none> Never\n", "g1 Always\ng2 Never\n"
+    )
     drain = KubernetesDrain(cluster, patience_s=60, every_s=0)
     drain.drain(["g1"])
-    drain.resume(["g1"])
-    assert [line for line in cluster.asked if not line.startswith("kubectl get")] == [
-        "kubectl cordon g1",
-        "kubectl drain --ignore-daemonsets --delete-emptydir-data --timeout=60s g1",
-        "kubectl uncordon g1",
+    cluster.nodes["g1"] = "true rolling"
+    assert drain.resume(["g1"]) == []
+    assert cluster.done() == [
+        "annotate --overwrite node g1 podwright.dev/drained-by=rolling",
+        "cordon g1",
+        "drain --ignore-daemonsets --delete-emptydir-data --timeout=60s g1",
+        "uncordon g1",
+        "annotate node g1 podwright.dev/drained-by-",
     ]
-    assert len(cluster.asked) == 5
+    assert sum(line.startswith("kubectl get pods") for line in cluster.asked) == 2
+
+
+def test_a_node_that_somebody_else_closed_stays_closed() -> None:
+    cluster = FakeCluster({"g1": "true <none>"}, "")
+    drain = KubernetesDrain(cluster, patience_s=60, every_s=0)
+    drain.drain(["g1"])
+    assert drain.resume(["g1"]) == ["g1"]
+    assert cluster.done() == ["drain --ignore-daemonsets --delete-emptydir-data --timeout=60s g1"]
 
 
 def test_each_scheduler_drains_its_own_nodes(tmp_path: Path) -> None:
@@ -82,7 +148,9 @@ def test_each_scheduler_drains_its_own_nodes(tmp_path: Path) -> None:
 
     def shell(host: str, line: str) -> str:
         asked.append((host, line))
-        return "g1 drained\n" if "sinfo" in line else ""
+        if "get nodes" in line:
+            return "g2 true rolling\n" if any("cordon g2" in each for _, each in asked) else "g2 <none> <none>\n"
+        return "" if "%E" in line else "g1 drained\n" * ("sinfo" in line)
 
     drain = drain_of(site_of(load_pod(path)), shell)
     drain.drain(["g1"])
@@ -91,18 +159,29 @@ def test_each_scheduler_drains_its_own_nodes(tmp_path: Path) -> None:
     admin = "export KUBECONFIG=/etc/kubernetes/admin.conf; "
     assert ("m1", f"{admin}kubectl cordon g2") in asked
     drain.resume(["g1", "g2"])
-    assert asked[-2:] == [("m1", "scontrol update NodeName=g1 State=RESUME"), ("m1", f"{admin}kubectl uncordon g2")]
+    assert ("m1", "scontrol update NodeName=g1 State=RESUME") in asked
+    assert asked[-2] == ("m1", f"{admin}kubectl uncordon g2")
+
+
+def rolled(slurm: FakeSlurm, *faults: Fault) -> tuple[ApplyProgress, list[tuple[str, list[str]]]]:
+    seen: list[BringupProgress] = []
+
+    def apply(hosts: list[str]) -> ApplyProgress:
+        return ApplyProgress({}, faults=[fault for fault in faults if fault.host in hosts])
+
+    progress = Roll(SlurmDrain(slurm, every_s=0), apply, lambda hosts: [], seen.append).through(["n2", "n3"], 1)
+    return progress, [(each.kind, list(each.hosts)) for each in seen]
 
 
 def test_what_a_user_has_in_the_way_ends_no_roll() -> None:
-    scheduler = FakeScheduler("n2 drained\nn3 drained\n")
-
-    def apply(hosts: list[str]) -> ApplyProgress:
-        return ApplyProgress({}, faults=[Fault(hosts[0], "base", "folders of users", "a link", stops=False)])
-
-    progress = Roll(SlurmDrain(scheduler, every_s=0), apply, lambda hosts: [], ignore).through(["n2", "n3"], 1)
+    faults = [Fault(host, "base", "folders of users", "a link", stops=False) for host in ("n2", "n3")]
+    slurm = FakeSlurm(n2="idle|none", n3="idle|none")
+    progress, _ = rolled(slurm, *faults)
     assert [fault.host for fault in progress.faults] == ["n2", "n3"]
-    assert [line.split()[2:] for line in scheduler.asked if "RESUME" in line] == [
-        ["NodeName=n2", "State=RESUME"],
-        ["NodeName=n3", "State=RESUME"],
-    ]
+    assert {state for state, _ in slurm.nodes.values()} == {"idle"}
+
+
+def test_a_roll_says_which_nodes_stay_drained() -> None:
+    slurm = FakeSlurm(n2="drained|bad DIMM", n3="idle|none")
+    _, seen = rolled(slurm)
+    assert seen == [("drain", ["n2"]), ("stays", ["n2"]), ("drain", ["n3"]), ("resumed", ["n3"])]

@@ -62,6 +62,16 @@ def test_lines_are_what_a_shell_takes(tmp_path: Path) -> None:
     assert shell(lines["GPUs of the driver"]).state in ("skipped", "passed", "failed")
 
 
+@pytest.mark.parametrize(("script", "value"), [("exit 0", "well"), ("echo GPU 1 is gone; exit 1", "GPU 1 is gone")])
+def test_the_health_check_gives_its_own_reason_and_is_only_looked_at(tmp_path: Path, script: str, value: str) -> None:
+    check = next(each for each in checks(site_of(load_pod(POD))) if each.name == "health check")
+    program = tmp_path / "health.sh"
+    program.write_text(f'#!/bin/sh\n[ "$1" = look ] || exit 2\necho noise of ssh >&2\n{script}\n')
+    program.chmod(0o755)
+    result = shell(replace(check, line=check.line.replace("/etc/slurm/podwright/health.sh", str(program))))
+    assert (result.value, result.state) == (value, "passed" if value == "well" else "failed")
+
+
 def shell(check: ValidationCheck) -> CheckResult:
     done = subprocess.run(["/bin/sh", "-c", check.line], capture_output=True, text=True, check=False)
     return check.result(done.returncode, done.stdout, done.stderr)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 REASON = "podwright: rolling change"
 # As sinfo writes the states of nodes on which nothing runs any more.
 _EMPTY = frozenset({"drained", "down", "down*", "drained*"})
+# How the states of nodes begin that take no jobs.
+_CLOSED = ("drain", "down", "fail")
+_MARK = "podwright.dev/drained-by"
 # What Kubernetes starts again for ever is served elsewhere; anything else is work that comes to an end.
 _SERVED = "Always"
 Shell = Callable[[str], str]
@@ -59,8 +62,8 @@ class Drain(ABC):
         self._clear(hosts)
 
     @abstractmethod
-    def resume(self, hosts: Sequence[str]) -> None:
-        """Let work start there again."""
+    def resume(self, hosts: Sequence[str]) -> list[str]:
+        """Let work start there again, but where somebody else wants none; return those."""
 
     @abstractmethod
     def _close(self, hosts: Sequence[str]) -> None: ...
@@ -77,15 +80,25 @@ class SlurmDrain(Drain):
 
     way_back = "scontrol update NodeName=... State=RESUME"
 
-    def resume(self, hosts: Sequence[str]) -> None:
-        """Let jobs start there again."""
-        self._update(hosts, "State=RESUME")
+    def resume(self, hosts: Sequence[str]) -> list[str]:
+        """Let jobs start there again, but where another reason than ours stands: a person's, or the health check's."""
+        closed = self._closed_by_others(hosts)
+        self._update([host for host in hosts if host not in closed], "State=RESUME")
+        return closed
 
     def _close(self, hosts: Sequence[str]) -> None:
-        self._update(hosts, f"State=DRAIN Reason={shlex.quote(REASON)}")
+        closed = self._closed_by_others(hosts)
+        self._update([host for host in hosts if host not in closed], f"State=DRAIN Reason={shlex.quote(REASON)}")
 
     def _update(self, hosts: Sequence[str], change: str) -> None:
-        self.shell(f"scontrol update NodeName={shlex.quote(fold_hosts(hosts))} {change}")
+        if hosts:
+            self.shell(f"scontrol update NodeName={shlex.quote(fold_hosts(hosts))} {change}")
+
+    def _closed_by_others(self, hosts: Sequence[str]) -> list[str]:
+        said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N|%T|%E'")
+        rows = [line.split("|", 2) for line in said.splitlines()]
+        closed = {row[0] for row in rows if row[1].startswith(_CLOSED) and row[2].strip() != REASON}
+        return [host for host in hosts if host in closed]
 
     def _busy(self, hosts: Sequence[str]) -> list[str]:
         said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N %T'")
@@ -101,12 +114,30 @@ class KubernetesDrain(Drain):
 
     way_back = "kubectl uncordon NODE"
 
-    def resume(self, hosts: Sequence[str]) -> None:
-        """Let containers start there again."""
-        self._kubectl("uncordon", hosts)
+    def resume(self, hosts: Sequence[str]) -> list[str]:
+        """Let containers start there again, but where a node was closed already when we came."""
+        marks = self._marks(hosts)
+        ours = [host for host in hosts if marks.get(host, ("", ""))[1] == "rolling"]
+        if ours:
+            self._kubectl("uncordon", ours)
+            self.shell(f"kubectl annotate node {shlex.join(ours)} {_MARK}-")
+        return [host for host in hosts if host not in ours]
 
     def _close(self, hosts: Sequence[str]) -> None:
-        self._kubectl("cordon", hosts)
+        marks = self._marks(hosts)
+        open_ones = [host for host in hosts if marks.get(host, ("", ""))[0] != "true"]
+        if open_ones:
+            # The mark first: a roll that is killed in between leaves a node open, and not closed for ever.
+            self.shell(f"kubectl annotate --overwrite node {shlex.join(open_ones)} {_MARK}=rolling")
+            self._kubectl("cordon", open_ones)
+
+    def _marks(self, hosts: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return of each node whether it is closed, and whose mark it has."""
+        mark = _MARK.replace(".", "\\.")
+        columns = f"custom-columns=NODE:.metadata.name,CLOSED:.spec.unschedulable,BY:.metadata.annotations.{mark}"
+        said = self.shell(f"kubectl get nodes --no-headers {shlex.quote(f'--output={columns}')} {shlex.join(hosts)}")
+        rows = [line.split() for line in said.splitlines()]
+        return {row[0]: (row[1], row[2]) for row in rows if len(row) == 3}
 
     def _kubectl(self, verb: str, hosts: Sequence[str]) -> None:
         self.shell(f"kubectl {verb} {shlex.join(hosts)}")
@@ -133,10 +164,12 @@ class PodDrain:
         for part, mine in self._of(hosts):
             part.drain(mine)
 
-    def resume(self, hosts: Sequence[str]) -> None:
-        """Give them back to it."""
+    def resume(self, hosts: Sequence[str]) -> list[str]:
+        """Give them back to it, but those that somebody else has taken out; return these."""
+        closed: list[str] = []
         for part, mine in self._of(hosts):
-            part.resume(mine)
+            closed += part.resume(mine)
+        return closed
 
     def _of(self, hosts: Sequence[str]) -> Iterator[tuple[Drain, list[str]]]:
         for part, members in self.parts:
@@ -151,8 +184,8 @@ class Drainer(Protocol):
     def drain(self, hosts: Sequence[str]) -> None:
         """Return when nothing runs there any more."""
 
-    def resume(self, hosts: Sequence[str]) -> None:
-        """Let work start there again."""
+    def resume(self, hosts: Sequence[str]) -> list[str]:
+        """Let work start there again, but where somebody else wants none; return those."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +215,13 @@ class Roll:
             progress.faults += self.validate(batch)
         total.add(progress)
         if not progress.is_stopped:
-            self.drainer.resume(batch)
-            self.on_progress(BringupProgress("resumed", hosts=batch))
+            closed = self.drainer.resume(batch)
+            resumed = [host for host in batch if host not in closed]
+            if resumed:
+                self.on_progress(BringupProgress("resumed", hosts=resumed))
+            if closed:
+                words = f"{fold_hosts(closed)}: changed, and still drained: somebody else did that"
+                self.on_progress(BringupProgress("stays", words, closed))
 
 
 def drain_of(site: Site, shell_on: Callable[[str, str], str]) -> PodDrain:

@@ -158,7 +158,8 @@ def _slurm(site: Site) -> Iterator[ValidationCheck]:
     for kind in kinds_of(site.pod, site.scheduler):
         hooks = Hooks(gpus=kind.gpu_count)
         for host in kind.hosts:
-            line = f"{hooks.folder}/health.sh >/dev/null && echo well"
+            look = f"{hooks.folder}/health.sh look 2>/dev/null"
+            line = f'reason=$({look}) && echo well || echo "${{reason:-it cannot be run}}"'
             yield ValidationCheck("health check", host, line, "well")
 
 

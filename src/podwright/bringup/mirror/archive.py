@@ -54,6 +54,8 @@ class ArchiveCheck:
     files: int
     bytes: int
     bad: tuple[dict[str, str], ...]
+    is_known: bool = True
+    """Whether its key is that of a vault here; else it was held against the one that the archive itself names."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the form that `--json` prints."""
@@ -137,7 +139,8 @@ def verify(file: Path, key_of: Callable[[str], str | None] = lambda pod: None) -
     """
     with _open(file) as archive:
         signed = read_index(archive, file.name)
-        if not signed.is_of(key_of(signed.index.pod)):
+        key = key_of(signed.index.pod)
+        if not signed.is_of(key):
             whose = f"is not signed by the key of {signed.index.pod}"
             return ArchiveCheck(0, 0, ({"path": INDEX, "what": whose},))
         index = signed.index
@@ -156,7 +159,9 @@ def verify(file: Path, key_of: Callable[[str], str | None] = lambda pod: None) -
                 small[name] = content
     bad += [{"path": path, "what": "is missing"} for path in wanted if path not in seen]
     bad += _lacking_images(index, wanted.keys() & seen, small)
-    return ArchiveCheck(len(seen), sum(entry.size for entry in index.files if entry.path in seen), tuple(bad))
+    return ArchiveCheck(
+        len(seen), sum(entry.size for entry in index.files if entry.path in seen), tuple(bad), key is not None
+    )
 
 
 def _open(file: Path) -> tarfile.TarFile:

@@ -46,6 +46,8 @@ def mirror_verify_command(file: ArchivePath, as_json: AsJson = False) -> int:
         output.print_json(checked.as_json())
     for entry in checked.bad:
         output.say("bad", f"{entry['path']} {entry['what']}")
+    if not checked.is_known:
+        output.say("unknown", "who signed it: this home has no vault of its pod; only its own key was asked")
     if not checked.bad:
         output.say("ok", f"{file}: {checked.files} files, {figures.size(checked.bytes)}")
     return int(bool(checked.bad))
