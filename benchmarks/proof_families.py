@@ -74,7 +74,8 @@ def verdicts(rows: list[PairComparison], verdict: str) -> int:
 
 def drifting(count: int, pairs: int, factor: float = 1.0) -> dict[str, list[PairComparison]]:
     """Compare sides of a machine that becomes 10 % slower meanwhile: in blocks, and in turns (ABBA) pair by pair."""
-    chance, rows = np.random.default_rng(count), {"blocks": [], "turns": []}  # type: dict[str, list[PairComparison]]
+    chance = np.random.default_rng(count)
+    rows: dict[str, list[PairComparison]] = {"blocks": [], "turns": []}
     for _ in range(pairs):
         times = 60 * np.exp(SPREAD / 2 * chance.normal(0, 1, 2 * count)) * np.linspace(1, 1 + DRIFT, 2 * count)
         blocks = times * np.repeat([1, factor], count)

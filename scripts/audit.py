@@ -133,7 +133,12 @@ def licence_of(name: str) -> str | None:
     classified = [
         row.rpartition(" :: ")[2] for row in metadata.get_all("Classifier") or [] if row.startswith("License")
     ]
-    given = metadata.get("License-Expression") or " and ".join(classified) or metadata.get("License") or ""
+    named = [
+        *(metadata.get_all("License-Expression") or []),
+        " and ".join(classified),
+        *(metadata.get_all("License") or []),
+    ]
+    given = next(filter(None, named), "")
     return given.strip().partition("\n")[0][:100] or None
 
 
