@@ -32,7 +32,7 @@ RUN = "called-2222"
 PLAIN = [
     *(None, True, 7, 2**200, 1.5, 1j, "text", b"bytes", bytearray(b"more"), range(3), slice(1, 2)),
     *([1, (2, 3)], {"a": {1, 2}}, frozenset([1]), collections.OrderedDict(a=1)),
-    *(datetime.datetime.now(datetime.UTC), datetime.timedelta(1), decimal.Decimal("1.5")),
+    *(datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC), datetime.timedelta(1), decimal.Decimal("1.5")),
     *(np.float32(1.5), np.int64(3), np.bool_(True)),
 ]
 ARRAYS = [
