@@ -63,7 +63,7 @@ def measured(
     until(0, END_S)
     took = time.perf_counter() - began
     say(f"{took:.2f} s")
-    run.wait(timeout_s=END_S)
+    run.wait_at_most(END_S)
     clear()
     return took
 

@@ -165,7 +165,7 @@ def measured(site: Site, submit: Callable[[], object], kept: list[Asked]) -> flo
 def window(site: Site, run: podwright.Run) -> float:
     """Questions for each two seconds, while a run is followed for a while."""
     before, since = site.asked(), time.monotonic()
-    run.wait(timeout_s=WINDOW_S)
+    run.wait_at_most(WINDOW_S)
     took = time.monotonic() - since
     read = sum(count for (verb, _), count in (site.asked() - before).items() if verb in READING)
     say(f"followed for {took:.0f} s: {read} requests")
@@ -178,7 +178,7 @@ def followed(site: Site, path: Path, windows: int) -> dict[str, Any]:
     points = run.folder.asked.points
     if not processes.until(lambda: len(site.pods()) == points, 600, every_s=2):
         raise SystemExit("the controllers did not make all Kubernetes pods within ten minutes")
-    run.wait(timeout_s=10)
+    run.wait_at_most(10)
     cpu_s, began = time.process_time(), time.monotonic()
     waiting = [window(site, run) for _ in range(windows)]
     cores = (time.process_time() - cpu_s) / (time.monotonic() - began)

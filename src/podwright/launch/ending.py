@@ -120,7 +120,7 @@ def wait_for_all(session: Session, runs: Sequence[Run], timeout_s: float | None 
     for run in runs:
         left_s = None if end is None else max(0.0, end - clock.monotonic())
         try:
-            run.wait(timeout_s=left_s, patient=False)
+            run.wait_at_most(left_s, patient=False)
             yield Waited(run.id, run.records())
         except Refusal as refusal:
             if refusal.exit_code != UNREACHABLE:

@@ -2,7 +2,8 @@
 
     python -m podwright.launch.notify HOME RUN [WORD...]
 
-The command gets the run's document on its standard input, and PODWRIGHT_RUN and PODWRIGHT_STATE in its environment.
+The command is run by no shell. It gets the run's document on its standard input, and PODWRIGHT_RUN, PODWRIGHT_STATE and
+PODWRIGHT_REPORT in its environment; the last is where `podwright report` writes the page.
 The webhook of the home's settings gets the same document, with a sentence under `text` as chats show it. Its address is
 a secret: it is read here, stands on no command line and in no log.
 """
@@ -28,6 +29,7 @@ from podwright.spec.problems import refuse
 if TYPE_CHECKING:
     from podwright.launch.run import Run
 
+OF_A_SHELL = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>"))
 LOG = "notify.log"
 PATIENCE_S = 20.0
 
@@ -38,6 +40,9 @@ def command_of(text: str) -> list[str]:
         command = shlex.split(text)
     except ValueError as error:
         raise refuse(f"cannot be split into words: {str(error).lower()}", field="--notify") from None
+    if of_a_shell := next(filter(OF_A_SHELL.__contains__, command), None):
+        hint = """`--notify 'sh -c "..."'` asks for one"""
+        raise refuse(f"`{of_a_shell}` is a shell's, and none runs the command", hint, field="--notify")
     if not command:
         raise refuse("names no command", "write it like `--notify 'mail -s done me@example.org'`", field="--notify")
     return command
@@ -58,14 +63,17 @@ def when_ended(run: Run, command: Sequence[str]) -> None:
 def main(home: str, run_id: str, *command: str) -> int:
     """Wait, then report."""
     with Session.open(Path(home)) as session:
-        record = find(session, run_id).wait()
+        run = find(session, run_id)
+        record = run.wait()
     document = record.as_json()
     said = tell_webhook(read_settings(Path(home)).webhook, document)
     if said:
         print(said, flush=True)
     if not command:
         return int(bool(said))
-    env = {**os.environ, "PODWRIGHT_RUN": record.id, "PODWRIGHT_STATE": record.state}
+    report = str(run.folder.path / "report.html")
+    told = {"PODWRIGHT_RUN": record.id, "PODWRIGHT_STATE": record.state, "PODWRIGHT_REPORT": report}
+    env = {**os.environ, **told}
     return subprocess.run(command, input=json.dumps(document).encode(), env=env, check=False).returncode
 
 

@@ -135,10 +135,17 @@ class Run:
         return self._session.home.read_anyway(self.id)
 
     def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
-        """Wait until the run is over, or the time is; the record says which.
+        """Wait until the run is over and return its final record; raise TimeoutError where the time is over first.
 
         A target that does not answer any more is waited for, unless one is not `patient`.
         """
+        record = self.wait_at_most(timeout_s, patient)
+        if not is_over(self, record):
+            raise TimeoutError(f"{self.id} is {record.state} after {timeout_s:g} s; it goes on")
+        return record
+
+    def wait_at_most(self, timeout_s: float | None, patient: bool = True) -> Record:
+        """Wait until the run is over, or the time is; the record says which."""
         clock = self._session.clock
         began = clock.monotonic()
         pause_s = POLL_S[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -63,7 +64,8 @@ def test_a_run_like_another_begins_anew_and_a_resumed_one_goes_on(call: Call) ->
 
 def test_the_end_is_told(work: Path, call: Call) -> None:
     note = work / "note.json"
-    run_id = started(call, "--notify", f"dd of={note}.part status=none")
+    said = f'echo "$PODWRIGHT_RUN $PODWRIGHT_STATE $PODWRIGHT_REPORT" > {note}; cat > {note}.part'
+    run_id = started(call, "--notify", shlex.join(["sh", "-c", said]))
     deadline = time.monotonic() + 60
     part = Path(f"{note}.part")
     while not (part.exists() and part.read_text().endswith("}")):
@@ -71,6 +73,7 @@ def test_the_end_is_told(work: Path, call: Call) -> None:
         time.sleep(0.05)
     document = json.loads(part.read_text())
     assert (document["id"], document["state"]) == (run_id, "succeeded")
+    assert note.read_text() == f"{run_id} succeeded {document['folder']}/report.html\n"
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -152,6 +155,7 @@ def test_an_address_that_cannot_be_is_refused_without_repeating_it(work: Path, c
         (("--like", "x", "--resume", "y"), "--resume: goes without --like"),
         (("--notify", "'"), "--notify: cannot be split into words: no closing quotation"),
         (("--notify", ""), "--notify: names no command"),
+        (("--notify", "echo done > file"), "--notify: `>` is a shell's, and none runs the command"),
         (("--like", "nowhere"), "there is no run"),
     ],
 )

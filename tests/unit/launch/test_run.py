@@ -69,8 +69,15 @@ def test_a_look_that_takes_long_is_soon_followed_by_the_next(run: launch.Run, en
 
     engine.says, engine.on_status = Status("there"), answer_late
     session = launch.Session(run._session.home, engines={"local": lambda: engine}, clock=clock)
-    assert launch.Run(session, run.id).wait(250).state == "pending"
+    assert launch.Run(session, run.id).wait_at_most(250).state == "pending"
     assert clock.rests == [REST_S] * 2
+
+
+def test_a_wait_that_is_over_before_the_run_says_so(run: launch.Run, engine: FakeEngine) -> None:
+    engine.says = Status("there")
+    session = launch.Session(run._session.home, engines={"local": lambda: engine}, clock=Clock())
+    with pytest.raises(TimeoutError, match=r"^toy-2222 is pending after 0\.01 s; it goes on$"):
+        launch.Run(session, run.id).wait(timeout_s=0.01)
 
 
 def test_pull_refuses_what_lies_outside_the_run(run: launch.Run, tmp_path: Path) -> None:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from podwright.launch import Run, Session
     from podwright.spec import Workload
 
-Notify = Annotated[str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended.")]
+Notify = Annotated[
+    str | None, typer.Option("--notify", metavar="COMMAND", help="Run this once the run has ended; no shell does.")
+]
 Profile = Annotated[
     bool, typer.Option("--profile", help="Have the program profile a few steps; the report shows them.")
 ]
