@@ -29,7 +29,6 @@ IMAGE = "localhost/podwright-prove:1"
 LAB = "lab-prove"
 SUITE = "prove"
 PODWRIGHT = (sys.executable, "-c", "import sys; from podwright.cli.main import main; sys.exit(main())")
-FILES = ("digits.py", "model.py", "pool.py", "train.py")
 WARMUP = 1
 
 
@@ -82,8 +81,8 @@ def cluster(name: str) -> Iterator[None]:
 def write(folder: Path, options: argparse.Namespace) -> None:
     """Puts the program, its workload and the suite into a folder."""
     (folder / "code").mkdir()
-    for name in FILES:
-        shutil.copy(ROOT / "programs" / "resnet" / name, folder / "code" / name)
+    for path in (ROOT / "programs" / "resnet").glob("*.py"):
+        shutil.copy(path, folder / "code")
     shutil.copytree(ROOT / "programs" / "kit", folder / "code" / "kit", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "digits.yaml").write_text(workload(folder, options.samples))
     (folder / "suite.yaml").write_text(suite(options.lab, options.repeats))

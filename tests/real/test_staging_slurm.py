@@ -49,8 +49,8 @@ class StagingSite(SlurmSite):
         assert done.returncode == 0, done.stderr
 
     def held(self, node: str) -> list[str]:
-        """The files of a node's cache, by their paths inside it."""
-        look = ["find", f"{INSIDE}/{OWN}/cache", "-type", "f", "-printf", "%P\\n"]
+        """The files of a node's cache, by their paths inside it; its seals are named by the node's own inodes."""
+        look = ["find", f"{INSIDE}/{OWN}/cache", "-type", "f", "-not", "-path", "*/seals/*", "-printf", "%P\\n"]
         return sorted(self.lab.machines.run(node, look).stdout.split())
 
     def cache(self, size: str, path: str = f"{INSIDE}/{OWN}/cache") -> None:
