@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from podwright.design.exports.rack_drawing import rack_svg
 from podwright.design.exports.tables import bundle_of
-from podwright.design.floor import Rack
+from podwright.design.floor import Rack, feed_names
 from podwright.design.lengths import Laid
 from podwright.design.plan import Blueprint
 from podwright.spec.hostlist import natural_key
@@ -53,7 +53,7 @@ class _End(NamedTuple):
 
 
 def rack_sheets(design: Blueprint, tokens: str) -> str:
-    """Return a page for each rack: its elevation, what stands in it, and the cables of what is no switch."""
+    """Return a page for each rack: its elevation, what stands in it, and the cables of devices and power feeds."""
     racks = design.floor.racks
     ends = _ends(design)
     parts = []
@@ -62,6 +62,8 @@ def rack_sheets(design: Blueprint, tokens: str) -> str:
         for _, device in rack.devices:
             if not device.is_switch:
                 rows += ends[device.name]
+        for feed in feed_names(rack.name):
+            rows += ends[feed]
         parts.append(_rack(design, rack, [end.cells for end in rows], tokens))
     return _page(design, "racks", f"{len(racks)} racks", [rack.name for rack in racks], parts, tokens)
 
