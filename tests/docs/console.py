@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-NEEDS = {"gpu", "hours", "root", "cluster", "terminal", "network"}
+NEEDS = {"dataset", "gpu", "hours", "root", "cluster", "terminal", "network"}
 _BLOCK = re.compile(
     r"(?:<!-- (?P<key>needs|exit|file): (?P<value>\S+) -->\n+)?```(?P<kind>\w*)\n(?P<body>.*?)^```", re.M | re.S
 )

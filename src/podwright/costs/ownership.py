@@ -22,7 +22,7 @@ from podwright.spec import Costs, Pod
 from podwright.spec.problems import short
 
 _KINDS = {"node": "nodes", "storage": "storage", "rack": "racks", "cable": "cables"}
-_KINDS |= {"transceiver": "cables", "cable manager": "racks"}
+_KINDS |= {"transceiver": "cables", "cable manager": "racks", "power feed": "racks"}
 _ALSO = (
     "insurance",
     "licences",
