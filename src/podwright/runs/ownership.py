@@ -11,10 +11,7 @@ from podwright.spec.problems import refuse
 
 
 def check_owner(home: Path) -> None:
-    """Refuse a home that another user owns or that all may write; take the rights of others from a wider one than 0700.
-
-    The latter is said once, since it is done once. A home that is not there raises FileNotFoundError.
-    """
+    """Refuse a home that another user owns or that all may write; one that is not there raises FileNotFoundError."""
     status = home.stat()
     elsewhere = "set PODWRIGHT_HOME to a folder of your own"
     if status.st_uid != getuid():
@@ -25,6 +22,11 @@ def check_owner(home: Path) -> None:
         if not status.st_mode & stat.S_ISVTX:
             elsewhere += f", or `chmod 700 {home}` if nobody has"
         raise refuse(message, hint=elsewhere)
+
+
+def take_from_others(home: Path) -> None:
+    """Take the rights of others from a home that is wider than 0700; that is said once, since it is done once."""
+    status = home.stat()
     if status.st_mode & 0o077:
         try:
             home.chmod(0o700)

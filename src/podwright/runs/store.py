@@ -24,7 +24,7 @@ from podwright.runs.events import Event
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
-from podwright.runs.ownership import check_owner
+from podwright.runs.ownership import check_owner, take_from_others
 from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
 from podwright.spec.problems import Refusal, refuse, short
@@ -85,6 +85,15 @@ class Home:
             return
         except OSError as error:
             raise home_refusal(self.path, error) from None
+        self._check_layout(version, text)
+        try:
+            take_from_others(self.path)
+        except OSError as error:
+            raise home_refusal(self.path, error) from None
+        if not self.runs.is_dir():  # removed by hand
+            self._make(version)
+
+    def _check_layout(self, version: Path, text: str) -> None:
         layout = whole_number(text)
         if layout is None:
             raise refuse(f"{version} is damaged: it should hold a number", hint=f"write {LAYOUT} into it")
@@ -93,13 +102,12 @@ class Home:
                 f"{self.path} was written by a newer Podwright (layout {layout}, this one knows {LAYOUT})",
                 hint="update Podwright, or set PODWRIGHT_HOME to another folder",
             )
-        if not self.runs.is_dir():  # removed by hand
-            self._make(version)
 
     def _make(self, version: Path) -> None:
         try:
             for path in (self.path, self.runs, self.code):
                 path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            take_from_others(self.path)
             write_whole(version, f"{LAYOUT}\n".encode())
         except OSError as error:
             raise home_refusal(self.path, error) from None
