@@ -16,7 +16,7 @@ SEEN = {
     ),
     ("RUNNING", "None"): Status("there"),
     ("CONFIGURING", ""): Status("waiting", "has its nodes, which are still starting"),
-    ("COMPLETED", ""): Status("gone", "", "succeeded"),
+    ("COMPLETED", ""): Status("gone", "", "succeeded", told=True),
     ("CANCELLED by 1000", ""): Status("gone", "was cancelled", "cancelled"),
     ("CANCELLED+", ""): Status("gone", "was cancelled", "cancelled"),
     ("FAILED", "NonZeroExitCode"): Status("gone", "ended with an error", "failed"),
