@@ -14,9 +14,9 @@ from tests.fixtures.repeats import Planted, asked_of, write_one
 from tests.paths import ROOT
 
 PAGE = ROOT / "docs" / "cost.md"
-BOUGHT = 20 * 199_000 + 16 * 20_000 + (200 * 900 + 192 * 150 + 40 * 5)
+BOUGHT = 20 * 199_000 + 19 * 20_000 + (200 * 900 + 197 * 150 + 50 * 5)
 SUPPORT = BOUGHT * 0.08 * 4
-POWER = (20 * 6.5 + 0.3) * 8760 * 4 * 0.22
+POWER = (20 * 6.5 + 2 * 0.3) * 8760 * 4 * 0.22
 COOLING = POWER * 0.3
 STAFF = 4 * 240_000
 TOTAL = BOUGHT + SUPPORT + POWER + COOLING + STAFF
