@@ -95,6 +95,14 @@ def test_ranks_find_each_other_by_pmix(lab: SlurmLab) -> None:
     assert lines == ["0 of 4", "1 of 4", "2 of 4", "3 of 4"]
 
 
+def test_an_account_that_is_made_on_the_machine_takes_nothing_from_the_lab(lab: SlurmLab) -> None:
+    """It replaces /etc/passwd, and with that would go what the lab has mounted over it."""
+    name = f"pw{os.getpid():x}"
+    subprocess.run(["useradd", "--no-create-home", name], check=True)
+    subprocess.run(["userdel", name], check=True)
+    assert over_ssh(lab, "id", "-un").strip() == lab.user.name
+
+
 def test_a_second_up_changes_nothing(lab: SlurmLab) -> None:
     before = {path: path.read_bytes() for path in (lab.folder / "pids").iterdir()}
     config = lab.ssh_config.read_bytes()

@@ -74,6 +74,8 @@ def hub_script(folder: Path, veils: Mapping[Path, list[Shown]], over: Mapping[st
     lines: list[str] = []
     for cover, shown in sorted(veils.items()):
         lines += _veil(folder, cover, shown)
+    if any(target.startswith("/etc/") for target in over):
+        lines += _own_etc(folder)
     lines += [f"mkdir -p {INSIDE} /run/sshd /run/munge", f"mount -n --bind {shlex.quote(str(folder))} {INSIDE}"]
     lines += [f"mount -n --bind {shlex.quote(f'{INSIDE}/{mine}')} {target}" for target, mine in over.items()]
     body = "\n".join(lines)
@@ -103,6 +105,13 @@ def _veil(folder: Path, cover: Path, shown: list[Shown]) -> list[str]:
             lines.append(f"mkdir -p {_q(place.parent)} && : >{_q(place)}")
         lines.append(f"mount -n --bind {_q(path)} {_q(place)}")
     return [*lines, f"mount -n --move {_q(aside)} {_q(cover)}"]
+
+
+def _own_etc(folder: Path) -> list[str]:
+    """Give the lab a copy of /etc: what is mounted over a file of the machine's own goes when that is replaced."""
+    aside = _q(folder / "run" / "etc")
+    copied = [f"mkdir -p {aside}", f"mount -n -t tmpfs -o mode=755 etc {aside}", f"cp -a /etc/. {aside}"]
+    return [*copied, f"mount -n --move {aside} /etc"]
 
 
 def _q(path: Path) -> str:

@@ -13,6 +13,10 @@ mount -n --move '/home/ann/my labs/one/run/veil' /home/ann
 mkdir -p '/home/ann/my labs/one/run/veil'
 mount -n -t tmpfs -o mode=755 veil '/home/ann/my labs/one/run/veil'
 mount -n --move '/home/ann/my labs/one/run/veil' /run
+mkdir -p '/home/ann/my labs/one/run/etc'
+mount -n -t tmpfs -o mode=755 etc '/home/ann/my labs/one/run/etc'
+cp -a /etc/. '/home/ann/my labs/one/run/etc'
+mount -n --move '/home/ann/my labs/one/run/etc' /etc
 mkdir -p /run/lab /run/sshd /run/munge
 mount -n --bind '/home/ann/my labs/one' /run/lab
 mount -n --bind /run/lab/etc/hosts /etc/hosts
