@@ -151,7 +151,7 @@ class Run:
         pause_s = POLL_S[0]
         while True:
             looked = clock.monotonic()
-            record = self._looked_at(patient)
+            record = looked_at(self, patient)
             if is_over(self, record):
                 return record
             if timeout_s is not None and clock.monotonic() >= began + timeout_s:
@@ -162,12 +162,6 @@ class Run:
             look_s = clock.monotonic() - looked
             clock.sleep(min(max(pause_s, 2 * look_s), REST_S))
             pause_s = min(pause_s * 1.3, POLL_S[1])
-
-    def _looked_at(self, patient: bool) -> Record:
-        record = self.record()
-        if not patient:
-            refuse_silence(record)
-        return record
 
     def watch(self, poll_s: float = 0.25, patient: bool = True) -> Iterator[Change]:
         """Yield what happens, as it happens; the last change is the final one. A short run is looked at more often.
@@ -180,7 +174,7 @@ class Run:
         while True:
             # Before the record: sealing moves the samples elsewhere.
             fresh = list(deque(samples.rows(), maxlen=MAX_SAMPLES))
-            record = self._looked_at(patient)
+            record = looked_at(self, patient)
             yield Change(record, last_results(events.rows()), fresh)
             if is_over(self, record):
                 return
@@ -335,6 +329,14 @@ def _cancel_points(session: Session, parent: Run) -> set[str]:
     for folder in live:
         note(folder, "cancel")
     return {parent.id}
+
+
+def looked_at(run: Run, patient: bool) -> Record:
+    """Return what is known of a run now; where one is not patient, a target that does not answer is refused."""
+    record = run.record()
+    if not patient:
+        refuse_silence(record)
+    return record
 
 
 def refuse_silence(record: Record) -> None:

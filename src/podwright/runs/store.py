@@ -52,6 +52,18 @@ def default_home() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "podwright"
 
 
+def check_layout(version: Path, text: str) -> None:
+    """Refuse a home whose file `version` holds no number, or that of a layout which only a newer Podwright knows."""
+    layout = whole_number(text)
+    if layout is None:
+        raise refuse(f"{version} is damaged: it should hold a number", hint=f"write {LAYOUT} into it")
+    if layout > LAYOUT:
+        raise refuse(
+            f"{version.parent} was written by a newer Podwright (layout {layout}, this one knows {LAYOUT})",
+            hint="update Podwright, or set PODWRIGHT_HOME to another folder",
+        )
+
+
 class Home:
     """Constructing it touches nothing; `open` makes the folder, or says why it cannot.
 
@@ -85,23 +97,13 @@ class Home:
             return
         except OSError as error:
             raise home_refusal(self.path, error) from None
-        self._check_layout(version, text)
+        check_layout(version, text)
         try:
             take_from_others(self.path)
         except OSError as error:
             raise home_refusal(self.path, error) from None
         if not self.runs.is_dir():  # removed by hand
             self._make(version)
-
-    def _check_layout(self, version: Path, text: str) -> None:
-        layout = whole_number(text)
-        if layout is None:
-            raise refuse(f"{version} is damaged: it should hold a number", hint=f"write {LAYOUT} into it")
-        if layout > LAYOUT:
-            raise refuse(
-                f"{self.path} was written by a newer Podwright (layout {layout}, this one knows {LAYOUT})",
-                hint="update Podwright, or set PODWRIGHT_HOME to another folder",
-            )
 
     def _make(self, version: Path) -> None:
         try:
