@@ -200,11 +200,11 @@ def test_an_unreachable_target_does_not_hold_the_other_runs_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Unreachable(Scripted):
-        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
+        def wait_at_most(self, timeout_s: float | None, patient: bool = True) -> Record:
             raise refuse("cannot be reached", field="adas", exit_code=3)
 
     class Ended(Scripted):
-        def wait(self, timeout_s: float | None = None, patient: bool = True) -> Record:
+        def wait_at_most(self, timeout_s: float | None, patient: bool = True) -> Record:
             return self.record()
 
     runs = [Unreachable([], id="a-1"), Ended([("failed", [])], id="b-2", reason="rank 0 exited with 1")]
