@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup ready packages machine demo data-demo lab-demo prove-demo test test-fast test-nightly lint audit release bench docs pictures lock
+.PHONY: help setup ready packages machine demo data-demo console-demo lab-demo prove-demo watch-demo test test-fast test-nightly lint audit release bench docs pictures lock
 
 BIN := .venv/bin
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
@@ -40,11 +40,17 @@ demo: ready ## train a model on this machine, watch it, and open its report
 data-demo: ready ## data made, scanned, chosen, trained on, and chosen again by what went wrong
 	@$(BIN)/python scripts/data_demo.py
 
+console-demo: ready ## a home with recorded runs, a live one and a pod, in a browser
+	@$(BIN)/python -m scripts.console_demo
+
 lab-demo: ready ## the same on a real Slurm cluster on this machine; needs root
 	@$(BIN)/python -m scripts.lab_demo
 
 prove-demo: ready ## one training bare, in a container and on Slurm, in turn, and one report; needs root
 	@$(BIN)/python -m scripts.prove_demo
+
+watch-demo: packages ## hosts that are watched: faults are made, told of, and remedied by policy; needs root, half an hour
+	@$(BIN)/python -m scripts.watch_demo
 
 # Three processes for two cores: what runs on a lab waits most of the time, and the others have the cores meanwhile.
 test: machine lint ## all checks and tests but the nightly ones
@@ -57,6 +63,7 @@ test-nightly: machine lint ## all tests, the long campaigns, and a second genera
 	@mkdir -p .cache && rm -f .cache/campaign.jsonl
 	PODWRIGHT_CAMPAIGN=$(CURDIR)/.cache/campaign.jsonl $(PYTEST) -m "" --hypothesis-profile=new -n 2 --dist loadgroup
 	$(BIN)/python scripts/campaign.py .cache/campaign.jsonl benchmarks/results/campaign.md
+	$(BIN)/python benchmarks/simulations.py
 	$(BIN)/python -m scripts.second_slurm
 	$(BIN)/python -m scripts.mutants --random 200 --workers 2 --out benchmarks/results/mutants.md
 
@@ -72,7 +79,8 @@ lint: ready ## style, types, import directions, sizes
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_tree.py
 
-audit: ready ## known faults and licences of what is locked, and a list of it; what is not checked is no success
+audit: ready ## what bandit and detect-secrets suspect, known faults and licences of what is locked, and a list of it
+	$(BIN)/python -m scripts.suspicions
 	$(BIN)/python -m scripts.audit
 
 bench: ready ## measure, as ratios within one run; figures go to benchmarks/results
@@ -87,10 +95,12 @@ pictures: ready ## make the pictures of the docs anew, from real output; minutes
 	$(BIN)/python -m scripts.run_pictures
 
 lock: ready ## pin all dependencies anew
-	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
+	$(BIN)/uv pip compile -q --upgrade $(LOCKED) --extra train --extra data --extra bringup --extra console --extra bench --extra lab --extra dev pyproject.toml -o requirements/lock.txt
 	for group in strangers strangers-nightly clickhouse-nightly; do \
 	  $(BIN)/uv pip compile -q --upgrade $(LOCKED) -c requirements/lock.txt \
 	    $$(awk -F '==' '/==/{print "--no-emit-package=" $$1}' requirements/lock.txt | sort -u) \
 	    requirements/$$group.in -o requirements/$$group.txt; \
 	done
+	$(BIN)/uv pip compile -q --upgrade $(LOCKED) requirements/checks.in -o requirements/checks.txt
+	$(BIN)/uv pip compile -q --upgrade $(LOCKED) requirements/trackers-nightly.in -o requirements/trackers-nightly.txt
 	echo uv | $(BIN)/uv pip compile -q --upgrade $(LOCKED) - -o requirements/bootstrap.txt

@@ -98,6 +98,7 @@ def _scattered(store: Store, columns: Sequence[str]) -> Iterator[Any]:
     """The rows of the catalog without an order, in batches."""
     with duckdb.connect(str(store.file("rows", 1)), read_only=True) as opened:
         opened.execute(MEMORY)
+        opened.execute(schema.whole_view(A2D2, ()))
         yield from opened.sql(f"SELECT {', '.join(columns)} FROM files ORDER BY hash(path)").to_arrow_reader(1 << 17)
 
 

@@ -4,7 +4,8 @@
 
 Each pod has four times the nodes of the one before. Switches have 64 ports and a scalable unit 32 nodes, so that the
 larger pods have three tiers and more cables to a node: the measure is the time for one cable, which a design that grows
-in proportion keeps.
+in proportion keeps. A design is one thread that waits for nothing: its time is that of the processor, which other work
+on the machine does not count in.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from podwright.spec import Pod, node_model
 LEAST = 128
 STEP = 4
 # A larger pod no longer fits the processor's caches, and Python looks for garbage among more objects.
-GOAL = 1.5
+GOAL = 1.3
 KNOWN, GOAL_S = 2048, 5.0
 
 
@@ -30,11 +31,11 @@ def pod_of(nodes: int) -> Pod:
 
 
 def take(pod: Pod) -> float:
-    """Seconds to size, wire and place a pod, and to work out every cable's length."""
-    began = time.perf_counter()
+    """Seconds of the processor to size, wire and place a pod, and to work out every cable's length."""
+    began = time.process_time()
     design = Design.of(pod)
     cables = len(design.laid)
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     assert cables == len(design.cables)
     return took
 

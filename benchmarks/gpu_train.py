@@ -120,13 +120,13 @@ class Parts:
     def jpeg(self) -> dict[str, Any]:
         """ResNet-50 on JPEGs of a folder, beside noise, and beside what the machine decodes with nothing else to do."""
         batch, steps = (8, 4) if self.quick else (256, 500)
-        given = ("--batch", batch, "--precision", "bf16", *self.common)
+        given = ("--batch", batch, "--precision", "fp32" if self.quick else "bf16", *self.common)
         small = ("--side", 32) if self.quick else ()
         noise = 0.0
         if not self.quick:
             told = train("resnet", "--synthetic", "--steps", steps, *given, **self.compiled)
             noise = told.per_s(batch)
-        folder = make_pictures(self.folder / "pictures", 200 if self.quick else PICTURES)
+        folder = make_pictures(self.folder / "pictures", *((200, 1) if self.quick else (PICTURES, NAMES)))
         bare = decode_rate(folder, 200 if self.quick else 3 * PICTURES)
         told = train("resnet", "--data", folder, *given, "--target", 2, *small, **self.compiled)
         reached = told.per_s(batch)
@@ -147,16 +147,16 @@ class Parts:
         return found
 
 
-def make_pictures(folder: Path, count: int) -> Path:
-    """Write JPEGs with edges, slopes and grain, as photographs have them."""
+def make_pictures(folder: Path, count: int, names: int) -> Path:
+    """Write JPEGs with edges, slopes and grain, as photographs have them, each under so many names."""
     for name in range(CLASSES):
         (folder / f"class{name}").mkdir(parents=True)
     with multiprocessing.Pool() as pool:
-        pool.starmap(_make_picture, [(folder, number) for number in range(count)], 16)
+        pool.starmap(_make_picture, [(folder, number, names) for number in range(count)], 16)
     return folder
 
 
-def _make_picture(folder: Path, number: int) -> None:
+def _make_picture(folder: Path, number: int, names: int) -> None:
     import numpy as np
     from PIL import Image
 
@@ -166,7 +166,7 @@ def _make_picture(folder: Path, number: int) -> None:
     grain = smooth + chance.normal(0, 12, smooth.shape)
     place, name = folder / f"class{number % CLASSES}", f"{number:06}"
     Image.fromarray(np.clip(grain, 0, 255).astype(np.uint8)).save(place / f"{name}-0.jpg", quality=90)
-    for copy in range(1, NAMES):
+    for copy in range(1, names):
         (place / f"{name}-{copy}.jpg").hardlink_to(place / f"{name}-0.jpg")
 
 

@@ -22,9 +22,9 @@ from measure import HEADINGS, RESULTS, Row, cells, from_json, say, start, table
 
 HERE = Path(__file__).resolve().parent
 NAMES = (
-    *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog"),
+    *("startup", "trivial", "pilot_cpu", "ps_scale", "results_scale", "overhead", "live_view", "catalog", "cache_look"),
     *("container", "design_scale", "bringup_scale", "slurm_submit", "map_submitit", "slurm_cancel"),
-    *("kubernetes_submit", "kubernetes_cancel", "run_returns"),
+    *("kubernetes_submit", "kubernetes_cancel", "run_returns", "exporter_cost"),
 )
 
 Document = Mapping[str, Any]

@@ -2,18 +2,17 @@
 
     make audit
 
-Faults are asked for by pip-audit where it is installed and its service answers; else they are looked up in the OSV
-records that requirements/osv.json keeps with their date; else they are not checked, which is said, and is no success.
+Faults are asked for by pip-audit where its service answers; those of packages that it says nothing of are looked up in
+the OSV records that requirements/osv.json keeps with their date; else they are not checked: said, and no success.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -22,6 +21,8 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+
+from scripts.checks import checker
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK, RECORDS, SBOM = "requirements/lock.txt", "requirements/osv.json", "dist/sbom.cdx.json"
@@ -110,18 +111,29 @@ def _is_in(version: str, given: Mapping[str, Any]) -> bool:
     return is_in
 
 
-def by_service(root: Path) -> Checked | None:
-    """Ask pip-audit; None where it is not installed, or its service does not answer."""
-    if importlib.util.find_spec("pip_audit") is None:
-        return None
-    command = [sys.executable, "-m", "pip_audit", "--requirement", LOCK, "--disable-pip", "--format", "json"]
+def by_service(packages: Iterable[Locked], command: Sequence[str]) -> Checked:
+    """Ask pip-audit; what it names without having asked anybody is not checked, whatever it says of the whole."""
     try:
-        done = subprocess.run(command, cwd=root, capture_output=True, timeout=PATIENCE_S, check=False)
-        rows = json.loads(done.stdout)["dependencies"]
-    except (subprocess.TimeoutExpired, ValueError, KeyError):
-        return None
-    found = [f"{row['name']} {row['version']}: {fault['id']}" for row in rows for fault in row.get("vulns", [])]
-    return Checked("pip-audit", tuple(found), tuple(row["name"] for row in rows if "skip_reason" in row))
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False)
+        rows = [row for row in json.loads(done.stdout)["dependencies"] if "vulns" in row and "skip_reason" not in row]
+        found = [f"{row['name']} {row['version']}: {fault['id']}" for row in rows for fault in row["vulns"]]
+        answered = {(canonicalize_name(row["name"]), row["version"]) for row in rows}
+    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
+        found, answered = [], set()
+    unknown = [package.name for package in packages if (package.name, package.version) not in answered]
+    return Checked("pip-audit", tuple(found), tuple(unknown))
+
+
+def checked(root: Path, packages: Sequence[Locked], command: Sequence[str]) -> Checked:
+    """Ask the service, and look up in the records what it did not answer."""
+    asked = by_service(packages, command)
+    if not asked.unknown:
+        return asked
+    records = root / RECORDS
+    left = [package for package in packages if package.name in asked.unknown]
+    kept = by_records(left, json.loads(records.read_text()) if records.exists() else None)
+    by = kept.by if len(left) == len(packages) else f"pip-audit and {kept.by}"
+    return Checked(by, asked.found + kept.found, kept.unknown)
 
 
 def licence_of(name: str) -> str | None:
@@ -157,14 +169,14 @@ def bill_of(packages: Iterable[Locked], version: str) -> dict[str, Any]:
     return {**head, "metadata": {"component": ours}, "components": components}
 
 
-def main(root: Path) -> int:
+def main(root: Path, pip_audit: Path) -> int:
     """Look at all packages, write the list, and return 0 only where all were checked and nothing was found."""
     from podwright.pilot import __version__
 
     packages = locked((root / LOCK).read_text())
-    records = root / RECORDS
-    checked = by_service(root) or by_records(packages, json.loads(records.read_text()) if records.exists() else None)
-    for fault in checked.found:
+    command = [str(pip_audit), "--requirement", str(root / LOCK), "--disable-pip", "--format", "json"]
+    known = checked(root, packages, command)
+    for fault in known.found:
         print(f"fault     {fault}")
     named = {package.name: licence_of(package.name) for package in packages}
     for name, licence in named.items():
@@ -174,14 +186,14 @@ def main(root: Path) -> int:
     bill.parent.mkdir(exist_ok=True)
     bill.write_text(json.dumps(bill_of(packages, __version__), indent=1) + "\n")
     print(f"list      {SBOM}: {len(packages)} packages, CycloneDX 1.6")
-    if checked.unknown:
-        print(f"faults    not checked: {len(checked.unknown)} of {len(packages)} packages; {checked.by}")
+    if known.unknown:
+        print(f"faults    not checked: {len(known.unknown)} of {len(packages)} packages; {known.by}")
     else:
-        print(f"faults    {len(checked.found)} known in {len(packages)} packages, by {checked.by}")
-    if checked.found:
+        print(f"faults    {len(known.found)} known in {len(packages)} packages, by {known.by}")
+    if known.found:
         return FOUND
-    return NOT_CHECKED if checked.unknown else CLEAN
+    return NOT_CHECKED if known.unknown else CLEAN
 
 
 if __name__ == "__main__":
-    sys.exit(main(ROOT))
+    sys.exit(main(ROOT, checker(ROOT, "pip-audit")))

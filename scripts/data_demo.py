@@ -1,9 +1,10 @@
-"""The demonstration of data: made, scanned, counted, split, trained on, chosen again by what went wrong, trained again.
+"""The demonstration of data: scanned, new drives taken in by a policy, trained on, chosen again by what went wrong.
 
     python scripts/data_demo.py [--short] [--out FILE]
 
 It calls the same commands that a user would type, in a home of its own, with one seed; one training proves nothing, and
-the page says so. The page is one HTML file with the frames that were chosen, their labels laid over them.
+the page says so. The page is one HTML file with the frames that were chosen, their labels laid over them. A third of
+the scenes comes later: a policy counts their labels and puts those with people into the pool to choose from.
 """
 
 from __future__ import annotations
@@ -44,6 +45,17 @@ class Sizes:
     """Further options of the program."""
 
 
+POLICY = """dataset: street
+on: new
+where: kind=camera and ext=png
+steps:
+  - do: stats
+  - do: tag
+    tag: fresh=yes
+  - if: Pedestrian>0
+    do: tag
+    tag: pool=yes
+"""
 FULL = Sizes(frames=480, scenes=12, epochs=4, again=96)
 SHORT = Sizes(frames=96, scenes=8, epochs=1, again=16, train="--limit 24")
 STYLE = """
@@ -79,6 +91,24 @@ class Demo:
         counts = ["--frames", str(self.sizes.frames), "--scenes", str(self.sizes.scenes), "--seed", str(self.seed)]
         command = [sys.executable, "programs/segmentation/scenes.py", str(self.frames), *counts]
         subprocess.run([*command, "--cameras", "front_center"], cwd=ROOT, env=self.env, check=True)
+
+    def hold_back(self) -> None:
+        """Move a third of the scenes aside, which are driven later."""
+        (self.folder / "coming").mkdir()
+        scenes = sorted(path for path in self.frames.iterdir() if path.is_dir())
+        for scene in scenes[-len(scenes) // 3 :]:
+            scene.rename(self.folder / "coming" / scene.name)
+
+    def take_in(self) -> dict[str, Any]:
+        """Add a policy for new frames, let the other scenes come, and return what the policy did with them."""
+        policy = self.folder / "new_images.yaml"
+        policy.write_text(POLICY)
+        self.call("data", "policy", "add", str(policy))
+        for scene in sorted((self.folder / "coming").iterdir()):
+            scene.rename(self.frames / scene.name)
+        self.call("data", "scan", str(self.frames), "--name", "street")
+        done: dict[str, Any] = self.call("data", "policy", "run", "new_images")
+        return done
 
     def select(self, name: str, *options: str) -> dict[str, Any]:
         """Freeze a selection and return it."""
@@ -156,6 +186,12 @@ def reason(confusion: dict[str, Any]) -> str:
     return f"{confusion['run']} took {first} and {second} for each other most; ranked by {confusion['ranked_by']}."
 
 
+def taken_in(facts: dict[str, Any]) -> str:
+    """Return what the policy did, as a sentence."""
+    policy, pool = facts["policy"], facts["pool"]["splits"]["all"]["count"]
+    return f"{policy['done']} new frames, {policy['failed']} failed; {pool} of them with people, which are the pool."
+
+
 def spread(paths: Sequence[str]) -> list[str]:
     """Return some of the frames, from all scenes."""
     return list(paths[:: max(1, len(paths) // SHOWN)][:SHOWN])
@@ -181,6 +217,9 @@ def page(demo: Demo, facts: dict[str, Any]) -> str:
         table(("class", "images", "share"), [(row["name"], row["images"], row["share"]) for row in counted]),
         "<h2>A representative split; no scene is torn apart</h2>",
         splits_of(facts["drive"]),
+        "<h2>New drives, taken in by a policy</h2>",
+        f"<pre>{html.escape(POLICY)}</pre>",
+        f"<p>{taken_in(facts)}</p>",
         "<h2>What the first training confused</h2>",
         f'<figure class="matrix"><img src="{matrix}"></figure>',
         "<h2>Chosen by that</h2>",
@@ -197,10 +236,20 @@ def page(demo: Demo, facts: dict[str, Any]) -> str:
 def show(demo: Demo) -> dict[str, Any]:
     """Go through the chain and return what every step said."""
     demo.make_frames()
+    demo.hold_back()
     facts: dict[str, Any] = {"scan": demo.call("data", "scan", str(demo.frames), "--name", "street")}
     facts["stats"] = demo.call("data", "stats", "street")
-    facts["drive"] = demo.select("drive", "--split", "train=0.4,pool=0.35,validation=0.25", "--representative")
-    first = demo.train(frames="drive/train", validation="drive/validation", pool="drive/pool")
+    facts["policy"] = demo.take_in()
+    facts["drive"] = demo.select(
+        "drive",
+        "--where",
+        "kind=camera and ext=png and not fresh=yes",
+        "--split",
+        "train=0.6,validation=0.4",
+        "--representative",
+    )
+    facts["pool"] = demo.select("pool", "--where", "pool=yes")
+    first = demo.train(frames="drive/train", validation="drive/validation", pool="pool")
     facts["hard"] = demo.select("hard", "--confusion", first["id"], "--size", str(demo.sizes.again))
     facts["paths"] = [row["path"] for row in demo.call("data", "ls", "hard")["files"]]
     facts["runs"] = [first, demo.train(frames="drive/train", more="hard", validation="drive/validation")]

@@ -5,8 +5,8 @@
 For each seed scenes are drawn anew and split, no scene torn apart: a start, a pool, validation and test. A first model
 is trained on the start; what it confuses on validation says which frames of the pool are chosen, by its predictions of
 them. Two more models are trained from nothing on the start and the chosen frames, or as many of the pool at random, for
-as many steps, and scored on test. The two weakest classes are those of the first model on validation. What comes out is
-written down whatever it is.
+as many steps, and scored on test. The two weakest classes are those of the first model on validation. The rule of
+`podwright compare` judges the pairs, and what comes out is written down whatever it is.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from podwright.analysis.bootstrap import median_interval
+from podwright.analysis.comparison import MARGIN, PairComparison, compare_pairs
 from scripts.data_demo import ROOT, Demo, Sizes
 
 SIZES = Sizes(frames=360, scenes=24, epochs=6, again=48, train="--size 112x72 --width 16")
 SPLIT = "start=0.2,pool=0.4,validation=0.2,test=0.2"
 WEAKEST = 2
-FEW = 5
-"""Seeds of which the bootstrap of a median takes in the least and the greatest."""
 Scores = dict[str, float | None]
 
 
@@ -47,16 +44,6 @@ class Outcome:
     def of_weakest(self, scores: Scores) -> float:
         """Return the mean IoU of the weakest classes."""
         return sum(scores[name] or 0.0 for name in self.weakest) / len(self.weakest)
-
-    @property
-    def gain(self) -> float:
-        """Return what choosing brought the weakest classes."""
-        return self.of_weakest(self.chosen) - self.of_weakest(self.control)
-
-    @property
-    def gain_of_all(self) -> float:
-        """Return what choosing brought all classes."""
-        return mean_iou(self.chosen) - mean_iou(self.control)
 
 
 def mean_iou(scores: Scores) -> float:
@@ -104,36 +91,37 @@ def summary(outcomes: Sequence[Outcome], load: Sequence[float]) -> str:
         f"{SIZES.frames} made frames of {SIZES.scenes} scenes for each seed, split by scene ({SPLIT});",
         f"{SIZES.again} of the pool are added to the start; {SIZES.epochs} epochs, `{SIZES.train}`. IoU on test.",
         "",
-        "| seed | confused most | weakest on validation | chosen | at random | gain | gain, all classes |",
+        "| seed | confused most | weakest on validation | chosen | at random | all classes, chosen | at random |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for outcome in outcomes:
         names = " / ".join(outcome.confused), " / ".join(outcome.weakest)
-        scores = outcome.of_weakest(outcome.chosen), outcome.of_weakest(outcome.control)
-        gains = outcome.gain, outcome.gain_of_all
-        cells = [str(outcome.seed), *names, *(f"{score:.3f}" for score in scores), *(f"{gain:+.3f}" for gain in gains)]
+        weakest = outcome.of_weakest(outcome.chosen), outcome.of_weakest(outcome.control)
+        scores = *weakest, mean_iou(outcome.chosen), mean_iou(outcome.control)
+        cells = [str(outcome.seed), *names, *(f"{score:.3f}" for score in scores)]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *sentences(outcomes)]
     return "\n".join(lines) + "\n"
 
 
 def sentences(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the medians of the gains with their intervals, and whether they tell a gain from none."""
-    parts = []
-    for what, gains in (
-        ("The two weakest classes", [outcome.gain for outcome in outcomes]),
-        ("All classes", [outcome.gain_of_all for outcome in outcomes]),
-    ):
-        text = f"{what}: median gain {median(gains):+.3f} IoU"
-        interval = median_interval(gains)
-        if interval:
-            low, high = interval
-            verdict = "no gain is shown" if low <= 0 <= high else "the interval leaves 0 out"
-            text += f", 95 % interval {low:+.3f} to {high:+.3f} (bootstrap of the median): {verdict}"
-        parts.append(f"{text}.")
-    if len(outcomes) <= FEW:
-        parts.append("Of so few seeds such an interval reaches from the least gain to the greatest.")
-    return parts
+    """Return what the rule of `compare` says of the pairs: the two arms of a seed differ in what was chosen alone."""
+    weakest = [(seed.of_weakest(seed.control), seed.of_weakest(seed.chosen)) for seed in outcomes]
+    everything = [(mean_iou(seed.control), mean_iou(seed.chosen)) for seed in outcomes]
+    judged = (("The two weakest classes", weakest), ("All classes", everything))
+    return [sentence(what, pairs) for what, pairs in judged if len(pairs) > 1]
+
+
+def sentence(what: str, pairs: Sequence[tuple[float, float]]) -> str:
+    """Return the ratio of chosen to random with its interval, and the verdict."""
+    if min(min(pair) for pair in pairs) <= 0:
+        return f"{what}: a score of 0 has no ratio, so nothing is judged."
+    row: PairComparison = compare_pairs(pairs)
+    low, high = row.interval or (0.0, 0.0)
+    text = f"{what}: {row.ratio:.3f} of the IoU at random, 95 % interval {low:.3f} to {high:.3f}: {row.verdict}"
+    if row.needed is not None:
+        text += f" at a margin of {MARGIN:.0%}; about {row.needed:,} seeds would decide"
+    return f"{text}."
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from podwright import spec
 from podwright.cli.main import main as podwright
 from podwright.cli.table import EVERY
 from podwright.design.floor import BTU_H
+from podwright.telemetry.exporter import heads, vocabulary
 from scripts.make_site import slug
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -40,6 +41,14 @@ LIBRARY_INTRO = """\
 
 Names that `pod.yaml` can use instead of writing the hardware out. Each is a file in `src/podwright/spec/library`, and a
 fact that no source gives is left open there, not guessed.
+"""
+METRICS_INTRO = """\
+# Metrics
+
+What [`podwright exporter`](../gpu-metrics.md) tells. A series of a GPU has the labels `host`, `gpu`, of a MIG slice
+`mig`, and while one run alone holds it `run`, `user`, `job` and `rank`; beside them those of its row. Under the names
+of dcgm-exporter a series has the labels that dcgm-exporter writes, and the same four. Where a cell is empty there is
+no such name.
 """
 LIBRARY = {"nodes": "Nodes", "switches": "Switches", "storage": "Storage"}
 
@@ -182,6 +191,20 @@ def library_row(name: str, model: Any) -> str:
     return "| " + " | ".join(cell or "-" for cell in cells) + " |"
 
 
+def metrics_page() -> str:
+    """Gives the page of what `podwright exporter` tells, a row for each quantity."""
+    rows = ["| our name | labels | dcgm-exporter before 4.9 | from 4.9 | meaning |", f"|{' --- |' * 5}"]
+    for term in (*vocabulary.TERMS, vocabulary.LAST_XID):
+        old, new = (f"`{name.name}`" if name else "" for name in (term.dcgm_4, term.dcgm_49))
+        fixed = ", ".join(f'`{key}="{value}"`' for key, value in term.fixed)
+        rows.append(f"| `{term.name}` | {fixed} | {old} | {new} | {term.help} |")
+    rows += ["", "Beside them, each with `host`:", "", "| name | labels | meaning |", "| --- | --- | --- |"]
+    for head in heads.HEADS:
+        labels = ", ".join(f"`{label}`" for label in head.labels)
+        rows.append(f"| `{head.name}` | {labels} | {head.help} |")
+    return f"{NOTE}{METRICS_INTRO}\n" + "\n".join(rows) + "\n"
+
+
 def pages() -> dict[str, str]:
     """Gives every page by its file name."""
     return {
@@ -189,6 +212,7 @@ def pages() -> dict[str, str]:
         "pod.md": file_page("pod"),
         "library.md": library_page(),
         "cli.md": cli_page(),
+        "metrics.md": metrics_page(),
     }
 
 

@@ -32,9 +32,14 @@ MENU = {
     "Guides": (
         "concepts",
         "watching",
+        "console",
+        "many-runs",
+        "goodput",
+        "gpu-metrics",
         "coming-from",
         "design",
         "bring-up",
+        "alerts",
         "slurm",
         "kubernetes",
         "images",
@@ -48,7 +53,7 @@ MENU = {
         "troubleshooting",
         "security",
     ),
-    "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli"),
+    "Reference": ("reference/workload", "reference/pod", "reference/library", "reference/cli", "reference/metrics"),
     "Inside": ("architecture", "extending", "dependencies"),
 }
 

@@ -70,6 +70,10 @@ def sources() -> dict[str, str]:
     planes = {"compute": {"kind": "ethernet", "switch": "sn5600", "planes": 2}}
     multi = {"name": "planes", "nodes": [{"hosts": "dgx[0001-0128]", "model": "dgx-b300"}], "fabrics": planes}
     texts["design-planes-compute"] = fabric_svg(Design.of(Pod.model_validate(multi)), "compute", tokens)
+    domains = {"name": "domains", "nodes": [{"hosts": "dgx[001-144]", "model": "dgx-gb200"}]}
+    nvl72 = Design.of(Pod.model_validate(domains))
+    texts["design-nvl72-compute"] = fabric_svg(nvl72, "compute", tokens)
+    texts["design-nvl72-racks"] = next(iter(racks_svg(nvl72, tokens).values()))
     texts["design-sweep"] = sweep_svg("large", SWEPT, tokens)
     return dict(sorted(texts.items()))
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,12 +135,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / ".cache" / "prove", help="where the report goes")
     parser.add_argument("--table", type=Path, help="a file that gets the figures as a table")
     parser.add_argument("--lab", default=LAB, help="name of the cluster (default: %(default)s)")
-    options = parser.parse_args()
+    options, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="podwright-prove-") as name, cluster(options.lab):
         folder = Path(name)
         folder.chmod(0o755)  # the cluster's user reads it, too
         write(folder, options)
-        return measure(folder, options.out, options)
+        code = measure(folder, options.out, options)
+    print(f"took      {(time.monotonic() - began) / 60:.1f} minutes, at a load of {os.getloadavg()[0]:.1f}")
+    return code
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes the pictures that the docs show from real output: a training, its live view, a sweep, a selection.
+"""Makes the pictures that the docs show from real output: trainings, live views, sweeps, selections, suites.
 
     .venv/bin/python -m scripts.run_pictures [NAME...]
 
@@ -26,6 +26,33 @@ FRAMES = "examples/a2d2-small"
 WIDTH = 1200
 TERMINAL = (100, 16)
 """Columns and lines of the terminal that the live view is seen in."""
+FAILS = """\
+name: widths
+code: .
+command: python3 fails.py {matrix.width} {matrix.lr}
+matrix: {width: [16, 32, 64, 128, 256], lr: [0.01, 0.02, 0.05, 0.1, 0.2]}
+resources: {cpus: 1, memory: 256MiB}
+"""
+FAILING = """\
+import json, os, signal, sys
+width, lr = int(sys.argv[1]), float(sys.argv[2])
+print(json.dumps({"podwright": {"loss": 1 / width + lr}}), flush=True)
+if width == 256:
+    raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+if width * lr == 12.8:
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+"""No GPU is here: what PyTorch says of one that is full is said by hand."""
+STEP = """\
+import json, sys, time
+for step in range(5):
+    began = time.monotonic()
+    time.sleep(0.05)
+    read = time.monotonic()
+    time.sleep(float(sys.argv[1]))
+    spent = {"input_s": read - began, "compute_s": time.monotonic() - read}
+    print(json.dumps({"podwright": {"step": step, **spent}}), flush=True)
+"""
 
 
 class Studio:
@@ -36,10 +63,12 @@ class Studio:
         search = f"{BIN}{os.pathsep}{os.environ['PATH']}"
         self.env = os.environ | {"PODWRIGHT_HOME": str(folder / "home"), "PATH": search}
 
-    def podwright(self, *words: str) -> str:
-        """Run a command as a user would, and return what it says."""
+    def podwright(self, *words: str, fails: bool = False) -> str:
+        """Run a command as a user would, and return what it says; one that is meant to fail has to."""
         command = [str(BIN / "podwright"), *words]
-        done = subprocess.run(command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=True)
+        done = subprocess.run(command, cwd=ROOT, env=self.env, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != int(fails):
+            raise SystemExit(f"podwright {' '.join(words)} ended with {done.returncode}")
         return done.stdout
 
     def photograph(self, page: Path, name: str, height: int, at: str = "") -> None:
@@ -83,6 +112,29 @@ def sweep(studio: Studio) -> None:
     studio.podwright("run", "examples/sweep.yaml", "--json")
     page = Path(studio.podwright("report", "last").split()[0])
     studio.photograph(page, "sweep", 760)
+
+
+def failures(studio: Studio) -> None:
+    """The map of a sweep whose points fail of two things: five run out of memory, two are killed."""
+    folder = studio.folder / "failures"
+    folder.mkdir()
+    (folder / "fails.yaml").write_text(FAILS)
+    (folder / "fails.py").write_text(FAILING)
+    studio.podwright("run", str(folder / "fails.yaml"), "--json", fails=True)
+    page = Path(studio.podwright("report", "last").split()[0])
+    studio.photograph(page, "failures", 760)
+
+
+def suite(studio: Studio) -> None:
+    """The report of a suite: two workloads that differ in how long they compute, four runs of each."""
+    folder = studio.folder / "suite"
+    folder.mkdir()
+    (folder / "step.py").write_text(STEP)
+    for name, seconds in (("base", 0.4), ("slower", 0.6)):
+        (folder / f"{name}.yaml").write_text(f"name: {name}\ncode: .\ncommand: python3 step.py {seconds}\n")
+    (folder / "suite.yaml").write_text("name: nightly\nworkloads: [base.yaml, slower.yaml]\nrepeats: 5\n")
+    studio.podwright("bench", "run", str(folder / "suite.yaml"))
+    studio.photograph(studio.folder / "home" / "suites" / "nightly" / "report.html", "suite", 900)
 
 
 def selection(studio: Studio) -> None:
@@ -160,7 +212,14 @@ def _as_page(screen: str) -> str:
     return f"{form}<pre style='{style}'>{code}</pre></body>"
 
 
-PICTURES = {"report": report, "live": live, "sweep": sweep, "selection": selection}
+PICTURES = {
+    "report": report,
+    "live": live,
+    "sweep": sweep,
+    "selection": selection,
+    "failures": failures,
+    "suite": suite,
+}
 
 
 def main() -> None:

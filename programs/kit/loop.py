@@ -27,11 +27,12 @@ from .profile import StepProfile
 from .sharding import is_sharded, load_whole, whole_state
 from .speed import Recent
 from .tell import Teller, Value
-from .timing import StepTimes, join_ranks, mark_compiling
+from .timing import StepTimes, join_ranks, mark_compiling, slowest_of
 from .world import Pulse, World, add_up, enter, leave, match_buffers, share
 
 STOPPED = 143
 TOLD_EVERY_STEPS = 10  # on a GPU: to read a loss is to wait for it
+WORK_EVERY_STEPS = 20  # how often ranks compare how long their own work of a step takes
 
 
 class Stopped(Exception):
@@ -124,7 +125,7 @@ class Loop:
         if self._joined:
             model = join_ranks(model, world.device, self.times)
         self.model, self.place, task.pulse = model, Place(), self.pulse
-        self._recent = Recent()
+        self._recent, self._worked, self._restored_s = Recent(), (0, 0.0), 0.0
         self._kept: checkpoint.Background | None = None
         if settings.checkpoint is not None and world.leads:
             self._kept = checkpoint.Background(settings.checkpoint, settings.skip_checkpoints)
@@ -159,6 +160,7 @@ class Loop:
             if reached or epoch == self.task.epochs:
                 self.profile.close()
                 self.settle()
+                self.times.mark("checkpoint")
                 return reached or self.task.target is None
             self.place = Place(epoch)
         return False
@@ -172,7 +174,7 @@ class Loop:
             self.times.mark("input")
             loss = self.train_step(batch)
             self.place.step += 1
-            told = self.pulse.beat(loss if self.place.step % every == 0 else None)
+            told = self.pulse.beat(loss if self.place.step % every == 0 else None, self._work())
             self.times.mark("compute")
             self._keep()
             now = time.monotonic()
@@ -186,6 +188,20 @@ class Loop:
         self._tell(self.step, self.pulse.flush())
         self.save()
         self.times.mark("checkpoint")
+
+    def _work(self) -> float | None:
+        """This rank's own work of a mean step since it was last asked for; None where it is not its turn.
+
+        What sharded weights wait for cannot be told from what they compute.
+        """
+        if not self._joined or self.step % WORK_EVERY_STEPS:
+            return None
+        (step, seconds), self._worked = self._worked, (self.step, self.times.own_work())
+        return (self._worked[1] - seconds) / (self.step - step)
+
+    def spent(self) -> dict[str, float]:
+        """What became of the time so far, by Podwright's names."""
+        return self.times.spent() | ({"spent.restore": self._restored_s} if self._restored_s else {})
 
     def train_step(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Forward, backward, update; returns the loss."""
@@ -218,6 +234,7 @@ class Loop:
         if self.pulse.stop:
             self.save()
             self.settle()
+            self.times.mark("checkpoint")
             add_up(torch.zeros(1))  # a rank that left at once would have the launcher end the one that still writes
             raise Stopped
         if every and self.place.step % every == 0:
@@ -231,7 +248,7 @@ class Loop:
         values = self.progress() | {"step": step, self.task.speed: round(per_s, 2)}
         if self.task.flops_per_sample:
             values["tflops"] = per_s * self.task.flops_per_sample / self.world.size / 1e12
-        self.teller.step(values, loss, self.times.told)
+        self.teller.step(values, loss, lambda: self.times.told() | slowest_of(self.pulse.take_works()) | self.spent())
 
     def _score(self, epoch: int, epoch_began: float) -> bool:
         task, began = self.task, time.monotonic()
@@ -264,17 +281,18 @@ class Loop:
         self._kept.save(self.step, state)
 
     def settle(self) -> None:
-        """Wait for the checkpoint that is being written, no longer than the run is given to end."""
-        if self._kept is None:
+        """Wait for the checkpoint that is being written, once, and no longer than the run is given to end."""
+        kept, self._kept = self._kept, None
+        if kept is None:
             return
-        if not self._kept.wait(self.settings.grace_s):
+        if not kept.wait(self.settings.grace_s):
             self.teller.warn(
                 f"the last checkpoint is not whole after {self.settings.grace_s:g} s: the one before stays"
             )
-        if self._kept.skipped:
-            self.teller.line(f"{self._kept.skipped} checkpoints were left out: the one before was still being written")
-        if self._kept.written:
-            self.teller.values({"step": self.step, **self._kept.figures()})
+        if kept.skipped:
+            self.teller.line(f"{kept.skipped} checkpoints were left out: the one before was still being written")
+        if kept.written:
+            self.teller.values({"step": self.step, **kept.figures()})
 
     def resume(self) -> None:
         """Go on from the newest whole checkpoint, if there is one.
@@ -282,7 +300,7 @@ class Loop:
         The leader reads it and hands it out, so all ranks go on from the same one. The place is kept in samples: a run
         may come back with another number of ranks.
         """
-        folder = self.settings.checkpoint
+        folder, began = self.settings.checkpoint, time.monotonic()
         latest = share(checkpoint.load_latest(folder, self.teller.line) if folder and self.world.leads else None)
         if latest is None:
             return
@@ -293,7 +311,8 @@ class Loop:
             message = f"{folder}/{name} is of another network, by its {' and '.join(differs)}"
             raise SystemExit(f"{message}\n\nhint: give --checkpoint another folder")
         load_whole(self.task.net, self.task.optimizer, state["model"], state["optimizer"])
-        self.place = self._place_of(state)
+        self.place, self._restored_s = self._place_of(state), time.monotonic() - began
+        self._worked = self.step, 0.0
         where = f"epoch {self.place.epoch + 1}, step {self.place.step} of {self.task.steps}"
         self.teller.line(f"resumed from {name}: {where}")
 
@@ -303,6 +322,11 @@ class Loop:
             return Place(self.task.epochs - 1, self.task.steps)
         samples = state["samples"] if "samples" in state else state["frames"]  # as 0.1's segmentation called them
         return Place(state["epoch"], min(self.task.steps, -(-samples // self.global_batch)))
+
+    def tell_end(self) -> None:
+        """Say what became of the time, now that no step follows."""
+        self.times.end()
+        self.teller.values({"step": self.step, **self.spent()})
 
 
 def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
@@ -325,17 +349,20 @@ def run(settings: Shared, make_task: Callable[[World], Task]) -> int:
         log.begin("run_start")
         reached = loop.train()
         log.end("run_stop", status="success" if reached else "aborted")
+        loop.tell_end()
         task.conclude(settings.out, teller)
     except Stopped:
+        loop.settle()
         log.end("run_stop", status="aborted")
+        loop.tell_end()
         teller.line(f"stopped at step {loop.step} of {loop.steps}")
         code = STOPPED
-    except RuntimeError:
+    except Exception as error:
         loop.settle()
-        if loop.pulse.asked:  # a rank that was asked first is gone already, and its connection with it
-            return STOPPED
+        if loop.pulse.asked and isinstance(error, RuntimeError):
+            return STOPPED  # a rank that was asked first is gone already, and its connection with it
+        if isinstance(error, OSError):
+            raise SystemExit(f"{error}\n\nhint: the last whole checkpoint is in {settings.checkpoint}") from error
         raise
-    except OSError as error:
-        raise SystemExit(f"{error}\n\nhint: the last whole checkpoint is in {settings.checkpoint}") from error
     leave()
     return code

@@ -36,6 +36,21 @@ class InMemory(Dataset[Any]):
         return tuple(tensor[index] for tensor in self._tensors)
 
 
+class Keys(Dataset[Any]):
+    """The keys of samples, each with its draw: what a loader gives to those who decode by themselves."""
+
+    draws = True
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, key: tuple[int, int]) -> tuple[int, int]:
+        return key
+
+
 def as_it_is(batch: Any) -> Any:
     """What a loader is to make of a batch that is one already."""
     return batch

@@ -34,7 +34,7 @@ class Teller:
         rounded = {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}
         self.line(json.dumps({"podwright": rounded}))
 
-    def step(self, values: dict[str, Value], loss: float, parts: Callable[[], dict[str, float]]) -> None:
+    def step(self, values: dict[str, Value], loss: float, parts: Callable[[], dict[str, Value]]) -> None:
         """Progress of a step, at most once in `every_s`; loss and `parts`, where time went, are means since then."""
         self._losses.append(loss)
         now = time.monotonic()

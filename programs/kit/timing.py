@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 import torch
@@ -18,6 +20,15 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_
 from torch.nn.parallel import DistributedDataParallel
 
 PARTS = ("input", "compute", "communication", "checkpoint", "compile", "evaluation")
+SPENT = {
+    "input": "spent.data_wait",
+    "compute": "spent.productive",
+    "communication": "spent.productive",
+    "checkpoint": "spent.checkpoint_save",
+    "compile": "spent.compile",
+    "evaluation": "spent.evaluation",
+}
+"""What Podwright calls them where it says what became of all the time that a run was given."""
 Mark = tuple[str, Any]
 """The part that ends here, and the moment: seconds on a CPU, an event of its stream on a GPU."""
 OPEN_AT_MOST = 64
@@ -75,6 +86,18 @@ class StepTimes:
         """Seconds by part of all steps that have ended."""
         return dict(self._all)
 
+    def spent(self) -> dict[str, float]:
+        """The same under Podwright's names: they only grow, so that none is lost with a line that is."""
+        sums = {"spent.productive": 0.0}
+        for part, seconds in self._all.items():
+            if seconds:
+                sums[SPENT[part]] = sums.get(SPENT[part], 0.0) + seconds
+        return sums
+
+    def own_work(self) -> float:
+        """Seconds in which this rank waited for no other."""
+        return self._all["input"] + self._all["compute"]
+
     def _now(self) -> Any:
         if not self._on_gpu:
             return time.perf_counter()
@@ -97,6 +120,15 @@ class StepTimes:
             return float(after - before)
         after.synchronize()
         return float(before.elapsed_time(after)) / 1000
+
+
+def slowest_of(works: Sequence[float]) -> dict[str, float | int]:
+    """Which rank took longest for its own work of a step, and how long the middle of the others did."""
+    if len(works) < 2:
+        return {}
+    slowest = max(range(len(works)), key=lambda rank: works[rank])
+    others = median(seconds for rank, seconds in enumerate(works) if rank != slowest)
+    return {"work_s": others, "work_slowest_s": works[slowest], "work_slowest_rank": slowest}
 
 
 def mark_compiling(times: StepTimes) -> None:

@@ -100,15 +100,18 @@ class Pulse:
     """One tiny sum over all ranks per step: the mean loss, and whether any rank was asked to stop.
 
     Ranks are not asked at the same moment, and one that left alone would hang the others. The sum of one step is read
-    at the next, so it costs no waiting. Reading a loss waits for the GPU: give one every few steps only.
+    at the next, so it costs no waiting. Reading a loss waits for the GPU: give one every few steps only. Now and then
+    all ranks say beside it how long their own work of a step takes: all have the same step time, so only that shows
+    which of them is slow.
     """
 
     def __init__(self, world: World) -> None:
-        self._ranks = world.size
+        self._ranks, self._rank = world.size, world.rank
         self._asked = False
         self._group: Any = dist.new_group(backend="gloo") if dist.is_initialized() else None
         self._open: tuple[Tensor, dist.Work | None, bool] | None = None
         self.stop = False
+        self._works: list[float] = []
         signal.signal(signal.SIGTERM, self._ask)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
@@ -119,13 +122,24 @@ class Pulse:
         """Whether this rank itself was asked to stop."""
         return self._asked
 
-    def beat(self, loss: Tensor | None = None) -> float | None:
-        """Tell of this step and learn of the one before: its mean loss, and `stop`, alike on all ranks."""
+    def beat(self, loss: Tensor | None = None, work_s: float | None = None) -> float | None:
+        """Tell of this step and learn of the one before: its mean loss, and `stop`, alike on all ranks.
+
+        `work_s` is given by all ranks at the same steps, or by none.
+        """
         before = self.flush()
-        words = torch.tensor([float(self._asked), float(loss) if loss is not None else 0.0], dtype=torch.float64)
+        said = [float(self._asked), float(loss) if loss is not None else 0.0]
+        if work_s is not None:
+            said += [work_s if rank == self._rank else 0.0 for rank in range(self._ranks)]
+        words = torch.tensor(said, dtype=torch.float64)
         work = dist.all_reduce(words, group=self._group, async_op=True) if self._group else None
         self._open = words, work, loss is not None
         return before
+
+    def take_works(self) -> list[float]:
+        """Each rank's own work of a step, in seconds, once after they were told."""
+        works, self._works = self._works, []
+        return works
 
     def flush(self) -> float | None:
         """The mean loss of the step that was told of last and not yet learnt of."""
@@ -136,4 +150,6 @@ class Pulse:
         if work is not None:
             work.wait()
         self.stop = bool(words[0] > 0)
+        if len(words) > 2:
+            self._works = words[2:].tolist()
         return float(words[1]) / self._ranks if has_loss else None

@@ -1,7 +1,7 @@
 """Pictures of a folder: CLASS/NAME.jpg, or what samples.jsonl says of a selection that has classes.
 
-Bytes are read and decoded by the loader's processes, a core each. A JPEG that is much larger than what is cut out of it
-is decoded at a half, a quarter or an eighth, which a decoder does by leaving out work.
+Bytes are read and decoded by processes, a core each (kit/decoding.py). A JPEG that is much larger than what is cut out
+of it is decoded at a half, a quarter or an eighth, which a decoder does by leaving out work.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from kit.decoding import Key, Picture
 from kit.loader import SampleFolder
 
 HELD_OUT_EVERY = 20
@@ -37,10 +38,17 @@ class Photos(Dataset[tuple[Tensor, int]]):
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, key: int | tuple[int, int]) -> tuple[Tensor, int]:
+    def __getitem__(self, key: int | Key) -> tuple[Tensor, int]:
         number, *draws = key if isinstance(key, tuple) else (key,)
         sample = self.samples[self.numbers[number]]
         return decode(picture_of(sample), self.side, draws), self.number_of[sample["class"]]
+
+    def write(self, key: Key, place: Picture) -> int:
+        """Decode a picture into its place in a batch; returns the number of what it shows."""
+        number, draw = key
+        sample = self.samples[self.numbers[number]]
+        place[:] = cut_out(picture_of(sample), self.side, [draw])
+        return self.number_of[sample["class"]]
 
 
 def picture_of(sample: dict[str, Any]) -> bytes:
@@ -51,6 +59,11 @@ def picture_of(sample: dict[str, Any]) -> bytes:
 
 def decode(data: bytes, side: int, draws: Sequence[int]) -> Tensor:
     """A square of a picture: by chance where there is a draw, else its middle."""
+    return torch.from_numpy(cut_out(data, side, draws).copy())
+
+
+def cut_out(data: bytes, side: int, draws: Sequence[int]) -> Picture:
+    """The same as an array, which may be a view."""
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
         box, mirrored = middle_of(width, height), False
@@ -63,7 +76,7 @@ def decode(data: bytes, side: int, draws: Sequence[int]) -> Tensor:
             box = (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
         square = image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR, box)
     pixels = np.asarray(square)
-    return torch.from_numpy(np.ascontiguousarray(pixels[:, ::-1]) if mirrored else pixels.copy())
+    return pixels[:, ::-1] if mirrored else pixels
 
 
 def middle_of(width: int, height: int) -> Box:

@@ -24,12 +24,13 @@ from torch.nn import functional
 
 import photos
 from digits import CLASSES, make
+from kit.decoding import Decoders
 from kit.loader import Loader
 from kit.loop import Task, run
 from kit.noise import Noise
 from kit.options import Shared, count_of, option, positive_of, read_settings, switch
 from kit.rates import warm_then_cosine
-from kit.samples import InMemory, as_it_is, from_step, loader_of
+from kit.samples import InMemory, Keys, as_it_is, from_step, loader_of
 from kit.world import World, add_up
 from model import STAGES, ResNet
 
@@ -135,12 +136,14 @@ class Pictures(Task):
         self.flops_per_sample = 0.0 if small else 3 * GFLOP_FORWARD * 1e9 * (config.side / 224) ** 2
         self.epochs, self.batch = config.epochs, config.batch
         self.train_samples, self.eval_samples = len(self.train_set), len(self.score_set)
-        self.loader = loader_of(self.train_set, config.batch, world, config.seed).to(world.device)
+        keys = Keys(self.train_samples)
+        self.loader = loader_of(keys, config.batch, world, config.seed, collate_fn=as_it_is)
+        self.decoders = Decoders(self.train_set.write, config.batch, (config.side, config.side, 3), world.device)
         self.steps = self.loader.steps
 
     def batches(self, epoch: int, start: int) -> Iterator[tuple[Tensor, ...]]:
         """This rank's share of each step."""
-        for pixels, truth in from_step(self.loader, epoch, start):
+        for pixels, truth in self.decoders.batches(from_step(self.loader, epoch, start)):
             yield pixels.permute(0, 3, 1, 2), truth
 
     def rate(self, progress: float) -> float:

@@ -11,6 +11,8 @@ from scripts.tree.sources import Finding, Function, Source, python_in, walk
 
 CLI = ("src", PACKAGE, "cli")
 COMMANDS = (*CLI, "commands")
+FACES = (f"{PACKAGE}.cli", f"{PACKAGE}.console")
+"""What people and programs meet: they know bands by their doors alone."""
 MAX_PARAMETERS = 6
 COMMAND_ENDING = "_command"
 """What the names of functions end with whose parameters are the options of a command: they build one request."""
@@ -28,7 +30,7 @@ EFFECTS = (
 )
 """What no command imports: whatever needs them is done behind a door, where others than the terminal can use it."""
 
-_BANDS = "bringup costs data design drafts images lab launch mlperf prove report usage"
+_BANDS = "bringup console costs data design drafts images lab launch mlperf prove report telemetry usage watch"
 DOORS = frozenset(f"{PACKAGE}.{band}" for band in _BANDS.split())
 """The front doors: packages that load what is behind them when it is first used."""
 SIDE_DOORS = frozenset(f"{PACKAGE}.{name}" for name in ("bringup.kubernetes", "bringup.mirror", "launch.pods"))
@@ -102,9 +104,10 @@ def _full_names(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def cli_doors(sources: Sequence[Source]) -> Iterator[Finding]:
-    """Find imports of the CLI that go past the front door of a band; words and data lie open."""
+    """Find imports of a face that go past the front door of a band; words and data, and its own rooms, lie open."""
     for edge in imports_of(sources):
-        if f"{edge.importer}.".startswith(f"{PACKAGE}.cli.") and not _is_by_a_door(edge):
+        face = next((face for face in FACES if f"{edge.importer}.".startswith(f"{face}.")), None)
+        if face and not f"{edge.imported}.".startswith(f"{face}.") and not _is_by_a_door(edge):
             yield edge.finding(f"imports {edge.imported}, past the door of its band")
 
 

@@ -12,6 +12,7 @@ MAX_FUNCTION_LINES = 40
 MAX_CLASS_LINES = 250
 MAX_PILOT_BYTES = 150_000
 LONG_FILES = {
+    "src/podwright/pilot/life/leader.py": "one state machine, as its class says below",
     "src/podwright/runs/events.py": "every kind of event, a class each: parts of a table are harder to compare",
     "src/podwright/pilot/protocol.py": "all that others may import of the pilot's record; its readers are a part of it",
 }

@@ -14,26 +14,32 @@ from typing import TYPE_CHECKING, Any
 from podwright.pilot import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
     from podwright.bringup import Bringup, BringupProgress
     from podwright.data import Catalog, CatalogLauncher
     from podwright.launch import Run, Session
+    from podwright.launch.run_list import RunList
+    from podwright.launch.run_options import RunOptions
     from podwright.runs import Record
     from podwright.spec import Pod, Refusal, Workload
 
 __all__ = [
     "Bringup",
     "CallFailed",
+    "CallRetry",
+    "Executor",
     "Pod",
     "Record",
     "Refusal",
     "Run",
+    "RunOptions",
     "Session",
     "Workload",
     "__version__",
+    "as_completed",
     "bringup_of",
     "call",
     "catalog",
@@ -49,10 +55,13 @@ __all__ = [
 _HOMES = {
     "Bringup": "podwright.bringup",
     "CallFailed": "podwright.launch.call_values",
+    "CallRetry": "podwright.launch.executor",
+    "Executor": "podwright.launch.executor",
     "Pod": "podwright.spec",
     "Record": "podwright.runs",
     "Refusal": "podwright.spec",
     "Run": "podwright.launch",
+    "RunOptions": "podwright.launch.run_options",
     "Session": "podwright.launch",
     "Workload": "podwright.spec",
 }
@@ -74,18 +83,28 @@ def load(given: str | Path | Mapping[str, Any], sets: Iterable[str] = ()) -> Wor
 
 
 def run(
-    workload: Workload | str | Path | Mapping[str, Any],
-    on: str = "local",
-    repeat: int = 1,
-    after: Run | str | None = None,
+    workload: Workload | str | Path | Mapping[str, Any] | None = None,
+    options: RunOptions | None = None,
+    **keywords: Any,
 ) -> Run:
-    """Start a workload, its file or its dict, on a target; returns once it is submitted. It outlives this program."""
-    from podwright import launch
+    """Start a workload, its file or its dict, and return once it is submitted. It outlives this program.
+
+    Keywords are those of RunOptions: `on="adas"`, `sets=["nodes=4"]`, `like="last"`, `tags=["paper"]`, ...
+    """
+    from dataclasses import replace
+
+    from podwright.launch.run_options import RunOptions, start_with
     from podwright.spec import Workload
 
-    loaded = workload if isinstance(workload, Workload) else load(workload)
-    before = after if isinstance(after, str) or after is None else after.id
-    return launch.start(_session(), loaded, on=on, repeat=repeat, after=before)
+    def load_it(sets: Iterable[str]) -> Workload:
+        if isinstance(workload, Workload):
+            if sets:
+                raise TypeError("`sets` change a file or a dict, not a Workload: give them to podwright.load")
+            return workload
+        return load(workload or {}, sets)
+
+    said = replace(options or RunOptions(), **keywords)
+    return start_with(_session(), None if workload is None else load_it, said)
 
 
 def find(ref: str = "last") -> Run:
@@ -100,12 +119,13 @@ def list_runs(
     name: str | None = None,
     on: str | None = None,
     since: datetime | timedelta | None = None,
-) -> list[Run]:
+) -> RunList:
     """Return the runs there are, oldest first; all, or those in a state, of a name, on a target, since a time."""
     import time
     from datetime import timedelta
 
     from podwright import launch
+    from podwright.launch.run_list import RunList
 
     earliest = None
     if isinstance(since, timedelta):
@@ -114,7 +134,7 @@ def list_runs(
         earliest = since.timestamp()
     session = _session()
     records = launch.recent(session, None, launch.RunChoice(state, name, on, earliest))
-    return [launch.Run(session, record.id) for record in records]
+    return RunList(launch.Run(session, record.id) for record in records)
 
 
 def submit(function: Callable[..., Any], *args: Any, on: str = "local", **workload: Any) -> Run:
@@ -127,6 +147,16 @@ def submit(function: Callable[..., Any], *args: Any, on: str = "local", **worklo
     from podwright.launch import calls
 
     return calls.start_call(_session(), function, args, on, workload)
+
+
+def as_completed(runs: Iterable[Run], timeout_s: float | None = None) -> Iterator[Run]:
+    """Yield runs as they end; raise TimeoutError where some have not by then.
+
+    Futures of an Executor go into `as_completed` of `concurrent.futures`.
+    """
+    from podwright.launch.ending import as_they_end
+
+    return as_they_end(_session(), list(runs), timeout_s)
 
 
 def call(
@@ -178,7 +208,9 @@ def catalog(session: Session | None = None) -> Catalog:
     return Catalog.of_home(home.path, launcher)
 
 
-def bringup_of(pod: Pod | str | Path, on_progress: Callable[[BringupProgress], None] | None = None) -> Bringup:
+def bringup_of(
+    pod: Pod | str | Path, on_progress: Callable[[BringupProgress], None] | None = None, accepts_untested: bool = False
+) -> Bringup:
     """Return what brings a pod up: a pod, its file, or the name of one that is known; by this nothing is asked yet."""
     from podwright import bringup
     from podwright.bringup.progress import ignore
@@ -189,7 +221,7 @@ def bringup_of(pod: Pod | str | Path, on_progress: Callable[[BringupProgress], N
     home = Home.open()
     loaded = pod if isinstance(pod, Pod) else pods.find(home, str(pod))
     parts = bringup.BringupParts(bringup.vault_of(home.path, loaded.name), pods.HomePods(home))
-    return bringup.Bringup(loaded, parts, on_progress or ignore)
+    return bringup.Bringup(loaded, parts, on_progress or ignore, accepts_untested)
 
 
 def log(**values: float) -> None:
@@ -208,15 +240,32 @@ def _session() -> Session:
 
 @lru_cache(maxsize=4)
 def _session_of(home: Path) -> Session:
+    return _with_reports().open(home)
+
+
+class _Reports:
+    """Writes reports for runs: a band above theirs does."""
+
+    def write(self, runs: Sequence[Any]) -> Path:
+        from importlib import import_module  # by its name, as bands beneath reports import this package
+
+        path: Path = import_module("podwright.report").write_report(runs)
+        return path
+
+
+def _with_reports() -> type[Session]:
     from podwright.launch import Session
 
-    return Session.open(home)
+    Session.reports = _Reports()
+    return Session
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used: a command that needs no pydantic does not pay for it."""
     if name not in _HOMES:
         raise AttributeError(f"module 'podwright' has no attribute {name!r}")
+    if name == "Session":
+        return _with_reports()
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)

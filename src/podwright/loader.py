@@ -10,8 +10,6 @@ In a run the same names come from `podwright_data`, which needs no Podwright in 
 
 from __future__ import annotations
 
-import os
-
 from podwright.pilot.data.loader import EpochOrder, LazySample, Loader, SampleFolder
 
 __all__ = ["EpochOrder", "LazySample", "Loader", "SampleFolder", "folder_of"]
@@ -33,7 +31,7 @@ def folder_of(selection: str) -> str:
     store = open_store(Home.open().path)
     name, _, split = selection.partition("/")
     chosen = load(store, name)
-    if b"://" in chosen.root:
-        message = f"{os.fsdecode(chosen.root)} is an address, and links lead to files"
+    if chosen.roots.has_address:
+        message = f"{chosen.roots.shown} is an address, and links lead to files"
         raise refuse(message, hint=f"podwright data stage {selection} --to DIR")
     return str(link(store, chosen, check_split(chosen, split or None)).folder)

@@ -66,7 +66,8 @@ def _sweep(base: Path) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture(scope="session")
+# Playwright keeps an event loop running in this thread: beyond its module no other test could run one of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, or the one Playwright brought where the distribution has none."""
     with sync_playwright() as play:

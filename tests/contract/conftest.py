@@ -69,6 +69,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         site = params.get("site") or params.get("shared")
         if site in IN_CI and item.originalname not in IN_CI[site]:
             item.add_marker(pytest.mark.nightly)
+        if params.get("stamped", "local") != "local":
+            item.add_marker(pytest.mark.nightly)
 
 
 KUBERNETES = [pytest.param(name, marks=ON_KUBERNETES) for name in ("kubernetes", "kubernetes-frames")]

@@ -174,6 +174,19 @@ def test_a_lost_node_comes_back_and_spends_no_retry(shared: Site) -> None:
     assert shared.events(run, "go")[-1]["retries_left"] == 1
 
 
+def test_with_a_spare_the_world_is_as_large_after_a_loss(shared: Site) -> None:
+    """Its engine may be as fast as the spare: whichever trains, as many ranks as before go on from the checkpoint."""
+    run = shared.start("--steps 6 --hold-at 3", nodes=2, spares=1)
+    for rank in (0, 1):
+        shared.wait_step(run, 3, rank)
+    shared.kill_pilot(run, 1)
+    record = run.wait(END_S)
+    assert (record.state, record.attempts, record.world_size) == ("succeeded", 2, 2), record.reason
+    first, second = shared.events(run, "go")
+    assert (first["waiting"], first["world_size"], second["world_size"]) == ([2], 2, 2)
+    assert set(shared.steps(run, 1)) == {1, 2, 3, 4, 5, 6}
+
+
 def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
     run = shared.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     shared.wait_step(run, 3)

@@ -34,7 +34,9 @@ def test_each_package_has_one_reason(section: str) -> None:
     assert list(reasons()[section]) == names
 
 
-@pytest.mark.parametrize("name", ["lock", "bootstrap", "strangers", "strangers-nightly", "clickhouse-nightly"])
+@pytest.mark.parametrize(
+    "name", ["lock", "bootstrap", "strangers", "strangers-nightly", "trackers-nightly", "clickhouse-nightly"]
+)
 def test_every_package_is_pinned_by_hash_and_no_place_is_named(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", text.strip())

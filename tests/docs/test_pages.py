@@ -11,7 +11,7 @@ from scripts import make_reference, make_site
 from tests.paths import ROOT
 
 
-@pytest.mark.parametrize("name", ["workload.md", "pod.md", "library.md", "cli.md"])
+@pytest.mark.parametrize("name", ["workload.md", "pod.md", "library.md", "cli.md", "metrics.md"])
 def test_the_reference_is_fresh(name: str) -> None:
     fresh = make_reference.pages()[name]
     assert (ROOT / "docs" / "reference" / name).read_text(encoding="utf-8") == fresh, f"{name} is stale: make docs"

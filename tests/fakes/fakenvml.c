@@ -1,6 +1,7 @@
 /* A small libnvidia-ml.so.1 for tests. Its readings come from the text file $FAKE_NVML, lines of "GPU KEY VALUE"
    (GPU -1 is every GPU and the system), read at every call, so that a test changes a reading while a program runs.
-   A key with the value "unsupported" makes its function answer 3; "lost 1" makes every call on that GPU answer 15.
+   A key with the value "unsupported" makes its function answer 3; "lost 1" makes every call on that GPU answer 15, and
+   with "blocks 1" none answers until that is gone. "mig N" cuts a GPU into N slices; "processI" is "PID BYTES".
    Build with -DOLD for the names a driver of 2017 has, without those that came later. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ static u64 number(int gpu, const char *key, u64 otherwise) {
 static ret state(dev d, const char *key) {
   char text[160];
   if (!running) return UNINITIALIZED;
+  while (number(d->number, "blocks", 0)) usleep(10000);
   if (number(d->number, "lost", 0)) return LOST;
   return look(d->number, key, text, sizeof text) && !strcmp(text, "unsupported") ? UNSUPPORTED : OK;
 }
@@ -124,15 +126,25 @@ ret nvmlDeviceGetPowerUsage(dev d, unsigned *out) { return get32(d, "power_mw", 
 ret nvmlDeviceGetTotalEnergyConsumption(dev d, u64 *out) { return get64(d, "energy_mj", 1000, out); }
 ret nvmlDeviceGetClockInfo(dev d, int kind, unsigned *out) { return get32(d, kind == 1 ? "sm_clock" : "memory_clock", 345, out); }
 ret nvmlDeviceGetTotalEccErrors(dev d, int kind, int counter, u64 *out) {
-  return counter ? INVALID : get64(d, kind ? "ecc_uncorrected" : "ecc_corrected", 0, out);
+  static const char *keys[] = {"ecc_corrected", "ecc_uncorrected", "ecc_lifetime_corrected", "ecc_lifetime_uncorrected"};
+  return get64(d, keys[!!kind + 2 * !!counter], 0, out);
 }
 ret nvmlDeviceGetPcieReplayCounter(dev d, unsigned *out) { return get32(d, "pcie_replay", 0, out); }
 ret nvmlDeviceGetCurrentClocksThrottleReasons(dev d, u64 *out) { return get64(d, "throttle", 1, out); }
 
-static ret processes(dev d, unsigned *size) {
+struct process { unsigned pid; u64 memory; unsigned gpu_instance, compute_instance; };
+static ret processes(dev d, unsigned *size, struct process *list) {
   unsigned room = *size;
   ret code = get32(d, "processes", 0, size);
-  return code ? code : *size > room ? TOO_SMALL : OK;
+  if (code || *size > room) return code ? code : TOO_SMALL;
+  for (unsigned i = 0; list && i < *size; i++) {
+    char key[32], text[160] = "0 0";
+    snprintf(key, sizeof key, "process%u", i);
+    look(d->number, key, text, sizeof text);
+    memset(&list[i], 0, sizeof list[i]);
+    sscanf(text, "%u %llu", &list[i].pid, &list[i].memory);
+  }
+  return OK;
 }
 
 struct field { unsigned id, scope; long long timestamp, latency; int type; ret code; union { double real; unsigned u32; u64 u64; } value; };
@@ -182,18 +194,98 @@ static ret wait_event(void *set, struct event *event, unsigned timeout_ms) {
   return TIMED_OUT;
 }
 
+#ifndef OLD
+static ret indexed(dev d, const char *name, int index, u64 otherwise, unsigned *out) {
+  char key[40];
+  snprintf(key, sizeof key, "%s%d", name, index);
+  return get32(d, key, otherwise, out);
+}
+
+/* What only drivers of today have, and only the exporter asks. The numbers are those of a real H200. */
+ret nvmlDeviceGetTemperatureThreshold(dev d, int kind, unsigned *out) {
+  static const unsigned usual[] = {95, 89, 95, 87};
+  return kind > 3 ? UNSUPPORTED : indexed(d, "threshold", kind, usual[kind], out);
+}
+struct margin { unsigned version; int celsius; };
+ret nvmlDeviceGetMarginTemperature(dev d, struct margin *m) {
+  return m->version != (sizeof *m | 1u << 24) ? 25 : get32(d, "margin", 55, (unsigned *)&m->celsius);
+}
+ret nvmlDeviceGetEnforcedPowerLimit(dev d, unsigned *out) { return get32(d, "power_enforced", 700000, out); }
+ret nvmlDeviceGetPowerManagementLimit(dev d, unsigned *out) { return get32(d, "power_requested", 700000, out); }
+ret nvmlDeviceGetPowerManagementDefaultLimit(dev d, unsigned *out) { return get32(d, "power_default", 700000, out); }
+ret nvmlDeviceGetPowerManagementLimitConstraints(dev d, unsigned *least, unsigned *most) {
+  ret code = get32(d, "power_min", 200000, least);
+  return code ? code : get32(d, "power_max", 700000, most);
+}
+ret nvmlDeviceGetCurrPcieLinkGeneration(dev d, unsigned *out) { return get32(d, "pcie_generation", 5, out); }
+ret nvmlDeviceGetMaxPcieLinkGeneration(dev d, unsigned *out) { return get32(d, "pcie_generation_max", 5, out); }
+ret nvmlDeviceGetCurrPcieLinkWidth(dev d, unsigned *out) { return get32(d, "pcie_width", 16, out); }
+ret nvmlDeviceGetMaxPcieLinkWidth(dev d, unsigned *out) { return get32(d, "pcie_width_max", 16, out); }
+ret nvmlDeviceGetMaxClockInfo(dev d, int kind, unsigned *out) { return indexed(d, "clock_max", kind, 1980, out); }
+ret nvmlDeviceGetRemappedRows(dev d, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+  unsigned *outs[] = {corrected, uncorrected, pending, failed};
+  for (int i = 0; i < 4; i++) { ret code = indexed(d, "rows", i, 0, outs[i]); if (code) return code; }
+  return OK;
+}
+ret nvmlDeviceGetEncoderUtilization(dev d, unsigned *out, unsigned *us) { *us = 167000; return get32(d, "encoder", 0, out); }
+ret nvmlDeviceGetDecoderUtilization(dev d, unsigned *out, unsigned *us) { *us = 167000; return get32(d, "decoder", 0, out); }
+ret nvmlDeviceGetNvLinkState(dev d, unsigned link, unsigned *out) { return indexed(d, "link", (int)link, 1, out); }
+struct fabric { unsigned version; unsigned char cluster[16]; ret status; unsigned clique; unsigned char state; unsigned health; };
+ret nvmlDeviceGetGpuFabricInfoV(dev d, struct fabric *f) {
+  unsigned state_now = 0, status = 0;
+  ret code = f->version != (sizeof *f | 2u << 24) ? 25 : get32(d, "fabric", 0, &state_now);
+  if (!code) code = get32(d, "fabric_status", 0, &status);
+  f->state = (unsigned char)state_now;
+  f->status = (ret)status;
+  return code;
+}
+ret nvmlDeviceGetMigMode(dev d, unsigned *current, unsigned *pending) {
+  ret code = get32(d, "mig", 0, pending);
+  *pending = *current = *pending > 0;
+  return code;
+}
+ret nvmlDeviceGetMaxMigDeviceCount(dev d, unsigned *out) { (void)d; *out = 4; return OK; }
+ret nvmlDeviceGetMigDeviceHandleByIndex(dev d, unsigned index, dev *out) {
+  if (index >= number(d->number, "mig", 0)) return NOT_FOUND;
+  *out = &gpus[16 + 4 * d->number + index];
+  return OK;
+}
+struct attributes { unsigned counts[6], gpu_slices, compute_slices; u64 memory_mib; };
+ret nvmlDeviceGetAttributes_v2(dev d, struct attributes *a) {
+  memset(a, 0, sizeof *a);
+  a->memory_mib = number(d->number, "slice_mib", 16384);
+  return get32(d, "slices", 1, &a->gpu_slices);
+}
+struct support { unsigned version, supported; };
+ret nvmlGpmQueryDeviceSupport(dev d, struct support *s) { return get32(d, "gpm", 0, &s->supported); }
+ret nvmlGpmSampleAlloc(void **sample) { *sample = calloc(1, sizeof(dev)); return OK; }
+ret nvmlGpmSampleGet(dev d, void *sample) { *(dev *)sample = d; return state(d, "gpm"); }
+ret nvmlGpmMigSampleGet(dev d, unsigned instance, void *sample) { return nvmlGpmSampleGet(&gpus[16 + 4 * d->number + instance], sample); }
+struct gpm_metric { unsigned id; ret code; double value; char *texts[3]; };
+struct gpm { unsigned version, count; void *before, *after; struct gpm_metric metrics[]; };
+ret nvmlGpmMetricsGet(struct gpm *g) {
+  for (unsigned i = 0; i < g->count; i++) {
+    char key[32], text[160];
+    snprintf(key, sizeof key, "gpm%u", g->metrics[i].id);
+    g->metrics[i].code = look((*(dev *)g->after)->number, key, text, sizeof text) ? OK : UNSUPPORTED;
+    if (!g->metrics[i].code) g->metrics[i].value = atof(text);
+  }
+  return OK;
+}
+#endif
+
 #ifdef OLD
 ret nvmlInit(void) { return start(); }
 ret nvmlDeviceGetCount(unsigned *out) { return count(out); }
 ret nvmlDeviceGetHandleByIndex(unsigned index, dev *out) { return by_index(index, out); }
-ret nvmlDeviceGetComputeRunningProcesses(dev d, unsigned *size, void *list) { (void)list; return processes(d, size); }
+ret nvmlDeviceGetComputeRunningProcesses(dev d, unsigned *size, void *list) { (void)list; return processes(d, size, 0); }
 ret nvmlDeviceGetPciInfo_v2(dev d, char *out) { address(d, out, "%04X:%02X:00.0"); return OK; }
 ret nvmlEventSetWait(void *set, struct event *event, unsigned ms) { return wait_event(set, event, ms); }
 #else
 ret nvmlInit_v2(void) { return start(); }
 ret nvmlDeviceGetCount_v2(unsigned *out) { return count(out); }
 ret nvmlDeviceGetHandleByIndex_v2(unsigned index, dev *out) { return by_index(index, out); }
-ret nvmlDeviceGetComputeRunningProcesses_v3(dev d, unsigned *size, void *list) { (void)list; return processes(d, size); }
+ret nvmlDeviceGetComputeRunningProcesses_v3(dev d, unsigned *size, void *list) { return processes(d, size, list); }
 ret nvmlDeviceGetCurrentClocksEventReasons(dev d, u64 *out) { return nvmlDeviceGetCurrentClocksThrottleReasons(d, out); }
 ret nvmlDeviceGetPciInfo_v3(dev d, struct pci *out) { memset(out, 0, sizeof *out); address(d, out->address, "%08X:%02X:00.0"); return OK; }
 ret nvmlEventSetWait_v2(void *set, struct event *event, unsigned ms) { return wait_event(set, event, ms); }

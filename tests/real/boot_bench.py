@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import ssl
+import struct
 import subprocess
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podwright.bringup.apply import authority
 from podwright.bringup.apply.boot_progress import NodeState, node_states
 from podwright.bringup.plan.boot_scripts import boot_files
 from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, machines, nginx_text, token_command
@@ -33,6 +37,8 @@ class BootNetwork:
     folder: Path
     places: NetbootPlaces
     stack: ExitStack
+    ca: str
+    """The certificate of the authority that signed who the server is."""
 
     def inside(self, *command: str) -> list[str]:
         return ["ip", "netns", "exec", self.name, *command]
@@ -60,8 +66,13 @@ class BootNetwork:
         self.stack.callback(process.terminate)
         return process
 
-    def machine(self, host: str, memory_mib: int = 256, disk: Path | None = None, firmware: str = "bios") -> list[str]:
-        """Gives the command of a host's machine: its card first, then its disk where it has one."""
+    def machine(
+        self, host: str, memory_mib: int = 256, disk: Path | None = None, firmware: str = "bios", knows: str = ""
+    ) -> list[str]:
+        """Gives the command of a host's machine: its card first, then its disk where it has one.
+
+        `knows`: the certificate of the authority that its firmware believes.
+        """
         macs = list(machines(self.site).items())
         (number, mac) = next((number, mac) for number, (mac, name) in enumerate(macs) if name == host)
         parts = [
@@ -77,6 +88,12 @@ class BootNetwork:
             parts += ["-device", "virtio-blk-pci,drive=d0,bootindex=2"]
         if firmware == "uefi":
             parts += self._uefi(host)
+        if knows:
+            (self.folder / f"{host}.ca").write_bytes(signature_list(knows))
+            parts += ["-fw_cfg", f"name=etc/edk2/https/cacerts,file={self.folder}/{host}.ca"]
+            # It would ask for a boot by PXE first, and wait minutes for an answer.
+            for version in (4, 6):
+                parts += ["-fw_cfg", f"name=opt/org.tianocore/IPv{version}PXESupport,string=n"]
         return ["qemu-system-x86_64", *parts]
 
     def _uefi(self, host: str) -> list[str]:
@@ -122,6 +139,14 @@ class BootNetwork:
         return done.stdout.decode()
 
 
+def signature_list(certificate: str) -> bytes:
+    """Gives a certificate as UEFI keeps those that it believes: EFI_SIGNATURE_LIST, its kind and its owner by GUID."""
+    content = ssl.PEM_cert_to_DER_cert(certificate)
+    kind, owner = uuid.UUID("a5c059a1-94e4-4aa7-87b5-ab155c2bf072"), uuid.UUID(int=0)
+    size = 16 + len(content)
+    return kind.bytes_le + struct.pack("<III", 28 + size, 0, size) + owner.bytes_le + content
+
+
 def emulated(what: Callable[[], Any]) -> bool:
     """Waits for something that an emulated machine does."""
     return processes.until(what, EMULATED_S, every_s=1.0)
@@ -138,6 +163,7 @@ def boot_network(site: Site, folder: Path) -> Iterator[BootNetwork]:
         leases=f"{folder}/leases",
         log=f"{folder}/requests",
         run=str(folder),
+        keys=f"{folder}/keys",
         user="root",
         tokens=f"{folder}/tokens",
     )
@@ -150,8 +176,13 @@ def boot_network(site: Site, folder: Path) -> Iterator[BootNetwork]:
     Path(places.tokens).write_text(text_of("netboot-tokens.sh", root=places.root, user=places.user))
     subprocess.run(token_command(site, places).run, check=True, capture_output=True)
     Path(places.installer).mkdir()
+    keys = authority.new("podwright boot", kind=authority.RSA)
+    pair = authority.sign(keys, "netboot", [site.addresses["m1"]], kind=authority.RSA)
+    Path(places.keys).mkdir(mode=0o700)
+    for end, part in (("crt", "certificate"), ("key", "key")):
+        Path(places.keys, f"netboot.{end}").write_text(pair[f"netboot_{part}"])
     with ExitStack() as stack:
-        network = BootNetwork(site, f"pxe{os.getpid()}", folder, places, stack)
+        network = BootNetwork(site, f"pxe{os.getpid()}", folder, places, stack, keys["ca_certificate"])
         wire(network)
         conf, web = folder / "dnsmasq.conf", folder / "nginx.conf"
         conf.write_text(dnsmasq_text(site, places))

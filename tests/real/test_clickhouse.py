@@ -100,6 +100,13 @@ def test_a_filter_chooses_the_same_files_in_the_same_order(both: Both, tree: Fil
     assert [match.as_json() for match in both.there.find(condition, 2)] == here[:2]
 
 
+@pytest.mark.parametrize("sort", ["-size", "-path", "mtime", "-frame", "-kind", "-Car", "weather", "-note"])
+def test_files_come_in_the_same_order(both: Both, sort: str) -> None:
+    here = [match.as_json() for match in both.here.find(EVERYTHING, None, both.here.order(sort))]
+    assert [match.as_json() for match in both.there.find(EVERYTHING, None, both.there.order(sort))] == here
+    assert [row["path"] for row in here] != [match.path for match in both.here.find(EVERYTHING)]
+
+
 @pytest.mark.parametrize(
     "text",
     [

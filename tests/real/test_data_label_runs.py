@@ -13,6 +13,7 @@ from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
 from podwright.data.labels.recount import count_labels
 from podwright.data.labels.runs import LabelRun
+from podwright.data.tree.roots import Roots
 from podwright.launch import Run, Session
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
@@ -35,12 +36,16 @@ class Starter:
 
 def count_on_two_nodes(session: Session, folder: Path, target: str) -> None:
     """Count on two nodes, and here in another store: the answers must be the same, broken files too."""
-    root = write_scenes(folder / "a2d2")
-    labels = sorted(root.rglob("label/**/*.png"))
+    root, further = write_scenes(folder / "a2d2"), folder / "further"
+    further.mkdir()
+    scene = max(path for path in root.iterdir() if path.is_dir())
+    scene.rename(further / scene.name)
+    roots = Roots(os.fsencode(root), (("more", os.fsencode(further)),))
+    labels = sorted([*root.rglob("label/**/*.png"), *further.rglob("label/**/*.png")])
     labels[0].write_bytes(b"no image")
     there, here = Store(session.home.path), Store(folder / "here")
     for store in (there, here):
-        scan(store, root, "a2d2")
+        scan(store, roots, "a2d2")
     start = Starter(session)
     python = f'setup=["export PATH={Path(sys.executable).parent}:$PATH"]'
     counted = count_labels(there, "a2d2", elsewhere=LabelRun(start, target, nodes=2, sets=[python]))

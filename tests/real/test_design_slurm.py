@@ -1,7 +1,7 @@
 """The topology that `podwright design` exports, read back from a real Slurm controller.
 
 A controller without nodes is enough: reading the file is its own work. topology.yaml is tried where Slurm is 25.05 or
-later, as older ones do not know it.
+later, blocks where it is 23.11 or later, as older ones do not know them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("lab")]
 
 POD = """\
 name: wired
-nodes: [{{hosts: "dgx[001-{nodes:03d}]", model: dgx-a100}}]
+nodes: [{{hosts: "dgx[001-{nodes:03d}]", model: {model}}}]
 schedulers: [{{kind: slurm, folder: /scratch}}]
 """
 SWITCH = re.compile(r"SwitchName=(\S+) Level=(\d+) .*?Nodes=(\S+)")
 UNIT = 20
+BLOCK = re.compile(r"^BlockName=(\S+) .*?Nodes=(\S+)", re.MULTILINE)
 YAML_SINCE: Version = (25, 5)
+BLOCKS_SINCE: Version = (23, 11)
 
 
 def installed() -> Version:
@@ -93,7 +95,7 @@ def test_slurm_reads_the_topology_of_a_design(
     nodes: int, file: str, lab: SlurmLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pod_file = tmp_path / "pod.yaml"
-    pod_file.write_text(POD.format(nodes=nodes))
+    pod_file.write_text(POD.format(nodes=nodes, model="dgx-a100"))
     assert main(["design", str(pod_file), "--out", str(tmp_path)]) == 0, capsys.readouterr().err
     controller = Controller(lab, f"design-{nodes}-{file}", 6900 + 2 * nodes + FORMATS.index(file))
     controller.write(pod_file)
@@ -107,3 +109,24 @@ def test_slurm_reads_the_topology_of_a_design(
     leaves = {f"su{number}": (0, unit) for number, unit in enumerate(units, 1)}
     assert found == leaves | ({"spine": (1, hosts)} if len(units) > 1 else {})
     assert not [line for line in controller.log().splitlines() if "error" in line and "switch" in line.lower()]
+
+
+if installed() >= BLOCKS_SINCE:
+
+    def test_slurm_reads_the_blocks_of_a_design(
+        lab: SlurmLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A domain of NVLink is a block; the last one is not full."""
+        pod_file = tmp_path / "pod.yaml"
+        pod_file.write_text(POD.format(nodes=40, model="dgx-gb200"))
+        assert main(["design", str(pod_file), "--out", str(tmp_path)]) == 0, capsys.readouterr().err
+        controller = Controller(lab, "design-nvl72", 7400)
+        controller.write(pod_file)
+        assert "TopologyPlugin=topology/block\n" in (controller.folder / "slurm.conf").read_text()
+        shutil.copy(tmp_path / "slurm" / "block" / "topology.conf", controller.folder)
+        controller.start()
+        told = controller.call("scontrol", "show", "topology")
+        found = {name: expand_hosts(hosts) for name, hosts in BLOCK.findall(told)}
+        hosts = [f"dgx{number:03d}" for number in range(1, 41)]
+        assert found == {"nvl01": hosts[:18], "nvl02": hosts[18:36], "nvl03": hosts[36:]}, told
+        assert not [line for line in controller.log().splitlines() if "error" in line and "block" in line.lower()]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from podwright.bringup.apply import signing
 from podwright.lab import processes
 from podwright.lab.hosts.lab import HostsLab
 from podwright.lab.machines import HUB
@@ -27,7 +28,8 @@ from tests.real.hosts_bench import (
 )
 from tests.real.labs import aloud, hosts_lab
 
-pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
+# The first mark of a kind counts.
+pytestmark = [pytest.mark.timeout(3600, func_only=True), *ON_HOSTS, pytest.mark.nightly]
 PLACE = f"https://{BRIDGE_ADDRESS}:3142"
 
 
@@ -42,7 +44,7 @@ def bench(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory)
                     processes.kill(pid)
         file = folder / "pod.yaml"
         text = EXAMPLE.read_text().replace("n[2-4]", "n2").replace("monitoring]", "monitoring, logging]")
-        file.write_text(text.replace("bringup:\n", f"bringup:\n  archive: {PLACE}\n"))
+        file.write_text(text.replace("bringup:\n", f"bringup:\n  archive: {PLACE}\n  wheels: [packaging]\n"))
         yield Bench(lab, Client(folder, lab.pod_file), folder, file)
 
 
@@ -81,6 +83,17 @@ def test_hosts_that_reach_nothing_but_the_archive_become_a_pod(bench: Bench) -> 
         assert (refused.returncode != 0, "is not signed" in refused.stderr) == (True, True), refused.stderr
         bench.up("--only", "base")
         assert bench.lab.run("n2", "apt-get update --error-on=any").returncode == 0
+        # Python's packages too; a host that trusts another key starts no pip.
+        python = "/opt/podwright/python/bin/python3"
+        assert bench.on("n2", f"{python} -c 'import packaging; print(packaging.__file__)'").startswith(
+            "/opt/podwright/"
+        )
+        install = "/usr/lib/podwright/wheels.py install /opt/other /root/keys"
+        other = signing.new_key("another")["archive_public"]
+        bench.on("n2", f"cp -r /etc/apt/keyrings /root/keys; echo '{other}' >/root/keys/podwright-archive.asc")
+        refused = bench.lab.run("n2", f"{install} {PLACE} packaging; ls /opt/other")
+        assert "is not signed by the key of the pod's archive: pip was not started" in refused.stderr
+        assert "cannot access '/opt/other'" in refused.stderr
     assert bench.on("n2", "dpkg --audit") == ""
 
 

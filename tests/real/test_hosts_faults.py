@@ -16,7 +16,8 @@ from tests.real.clients import Client, until
 from tests.real.hosts_bench import EXAMPLE, ON_HOSTS, Bench, is_installing, killed_up
 from tests.real.labs import aloud, hosts_lab
 
-pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
+# The first mark of a kind counts.
+pytestmark = [pytest.mark.timeout(3600, func_only=True), *ON_HOSTS, pytest.mark.nightly]
 HOSTS = ["n1", "n2"]
 FEWER = EXAMPLE.read_text().replace("n[2-4]", "n2")
 

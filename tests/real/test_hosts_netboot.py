@@ -20,7 +20,8 @@ from tests.real.clients import Client
 from tests.real.hosts_bench import ON_HOSTS, Bench, changed
 from tests.real.labs import aloud, hosts_lab
 
-pytestmark = [*ON_HOSTS, pytest.mark.nightly, pytest.mark.timeout(3600, func_only=True)]
+# The first mark of a kind counts.
+pytestmark = [pytest.mark.timeout(3600, func_only=True), *ON_HOSTS, pytest.mark.nightly]
 MAC = "52:54:00:77:00:02"
 STRANGER = "52:54:00:77:00:99"
 FILES = f"{NetbootPlaces().root}/files"

@@ -10,10 +10,12 @@ import pytest
 
 from podwright.bringup.apply.vault import Vault
 from podwright.bringup.plan.hosts import plan
-from podwright.bringup.plan.kubernetes import kubeadm
+from podwright.bringup.plan.kubernetes import addons, kubeadm
 from podwright.bringup.plan.kubernetes.containerd import config_text
+from podwright.bringup.plan.kubernetes.images import cluster_images, images_in
 from podwright.bringup.plan.site import Site, site_of
 from podwright.bringup.plan.stages.kubernetes import KEYS
+from podwright.bringup.plan.wanted_images import images_of
 from podwright.lab.kubernetes import binaries
 from podwright.spec import load_pod
 from tests.fixtures.hosts import managed_pod
@@ -55,15 +57,22 @@ def test_kubeadm_takes_the_files_of_every_host(tmp_path: Path, program: str, man
         assert done([program, "config", "validate", f"--config={file}"]).split() == ["ok"]
 
 
-def test_kubeadm_asks_the_pods_registry_for_images_by_their_publishers_names(tmp_path: Path, program: str) -> None:
+def test_the_images_of_kubeadm_are_those_that_an_archive_carries_and_containerd_knows(
+    tmp_path: Path, program: str
+) -> None:
     site = site_with(tmp_path, 1)
     file = tmp_path / "init.yaml"
     file.write_text(kubeadm.init_text(site))
     version = f"--kubernetes-version=v{site.kubernetes_version}"
     published = done([program, "config", "images", "list", version]).split()
     named = done([program, "config", "images", "list", f"--config={file}"]).split()
-    assert named == [f"{site.registry}/{name.partition('/')[2]}" for name in published]
-    assert f'"{next(name for name in named if "/pause:" in name)}"' in config_text(site, False)
+    assert sorted(named) == sorted(published) == sorted(cluster_images(site))
+    own = images_in(addons.objects(site))
+    registries = [f"registry.example/{image}" for image in own if "." not in image.partition("/")[0]]
+    bringup = site.pod.bringup.model_copy(update={"images": tuple(registries)})
+    carried = images_of(site_of(site.pod.model_copy(update={"bringup": bringup})))
+    assert set(cluster_images(site)) | set(registries) <= set(carried)
+    assert f'"{next(name for name in named if "/pause:" in name)}"' in config_text(False)
 
 
 @pytest.mark.parametrize("managers", [1, 3, 5])

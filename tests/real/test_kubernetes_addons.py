@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from podwright.bringup.apply import cluster_keys
+from podwright.bringup.apply.changes import ChangeId
 from podwright.bringup.apply.rolling import KubernetesDrain
 from podwright.bringup.plan.hosts import plan
 from podwright.bringup.plan.kubernetes import addons, kubeadm
@@ -48,6 +49,7 @@ command: [python, -c, "print('here')"]
 kubernetes: {kind: jobset}
 """
 TIMEOUT = "--timeout=400s"
+_OPERATORS = ("mpioperator/mpi-operator", "registry.k8s.io/jobset/jobset")
 
 
 class Host:
@@ -63,7 +65,7 @@ class Host:
         self.places = {
             "/etc/kubernetes/admin.conf": str(lab.admin_kubeconfig),
             "/etc/kubernetes/podwright": str(folder),
-            f"{site.registry}/": f"{lab.image.partition('/')[0]}/",
+            **{name: f"{lab.image.partition('/')[0]}/{name.rpartition('/')[2]}" for name in _OPERATORS},
         }
         self.environ = environ_of(lab)
         for given in step.files:
@@ -220,7 +222,7 @@ def test_a_node_is_drained_when_its_run_has_ended_and_is_taken_back(lab: Kuberne
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         return done.stdout
 
-    drain = KubernetesDrain(shell, patience_s=300, every_s=0.5)
+    drain = KubernetesDrain(shell, ChangeId("c1"), patience_s=300, every_s=0.5)
     drain.drain([node])
     assert gate.exists(), "the run was waited for"
     assert kubectl(lab, "get", "node", node, admin=True)["spec"]["unschedulable"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from podwright.design import Design
+from podwright.design.exports.schedulers import scheduler_files
 from podwright.lab.kubernetes import KubernetesLab
 from podwright.lab.kubernetes.configs import PLAYED_FOR
+from podwright.spec import load_pod
 from tests.real.clients import Client, kubectl, pods, until
 from tests.real.labs import ON_KUBERNETES
 
@@ -24,6 +28,13 @@ nodes:
 fabrics:
   compute: {scalable_unit: 20}
 """
+NVL72 = """\
+name: superpod
+nodes:
+  - {hosts: "dgx[001-140]", model: dgx-gb200}
+"""
+DOMAIN = "podwright.dev/nvlink-domain"
+DOMAIN_NODES = 18
 PLAYED = {
     "metadata": {"annotations": {PLAYED_FOR: "30m"}},
     "spec": {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok.x-k8s.io/node", "operator": "Exists"}]},
@@ -35,10 +46,10 @@ UNIT_NODES = 20
 class Superpod:
     """140 nodes of eight GPUs and four rails each, in units of twenty."""
 
-    def __init__(self, lab: KubernetesLab, folder: Path) -> None:
+    def __init__(self, lab: KubernetesLab, folder: Path, pod: str = POD) -> None:
         self.lab, self.folder = lab, folder
         scheduler = lab.pod_file.read_text().partition("schedulers:\n")[2]
-        (folder / "superpod.yaml").write_text(f"{POD}schedulers:\n{scheduler}")
+        (folder / "superpod.yaml").write_text(f"{pod}schedulers:\n{scheduler}")
         self.client = Client(folder, folder / "superpod.yaml")
         self.run_id = ""
 
@@ -107,3 +118,32 @@ def test_a_hundred_nodes_fill_whole_units(superpod: Superpod) -> None:
     assert sum(counts.values()) == 100
     assert max(counts.values()) == UNIT_NODES
     assert len(roomy) <= 1, f"a unit is begun when the one before is full: {counts}"
+
+
+@pytest.fixture
+def trays(kubernetes_cluster: KubernetesLab, tmp_path: Path) -> Iterator[Superpod]:
+    """The same nodes as trays of NVL72 racks, labelled with the domains of their design and by no discovery."""
+    design = Design.of(load_pod(pod_file(tmp_path, NVL72)))
+    domains: dict[str, list[str]] = defaultdict(list)
+    for node in yaml.safe_load_all(scheduler_files(design)["kubernetes/node-labels.yaml"]):
+        domains[node["metadata"]["labels"][DOMAIN]].append(node["metadata"]["name"])
+    for domain, hosts in domains.items():
+        done = kubernetes_cluster.kubectl("label", "nodes", *hosts, f"{DOMAIN}={domain}", admin=True)
+        assert done.returncode == 0, done.stderr
+    made = Superpod(kubernetes_cluster, tmp_path, NVL72)
+    yield made
+    kubernetes_cluster.kubectl("delete", "jobs", made.run_id, "--namespace=lab", "--ignore-not-found")
+    kubernetes_cluster.kubectl("label", "nodes", "--selector=type=kwok", f"{DOMAIN}-", admin=True)
+
+
+def pod_file(folder: Path, text: str) -> Path:
+    (folder / "designed.yaml").write_text(text)
+    return folder / "designed.yaml"
+
+
+def test_eighteen_trays_stay_in_one_nvlink_domain(trays: Superpod) -> None:
+    trays.start(nodes=DOMAIN_NODES, launcher="torchrun", resources={"gpus": 4})
+    taken = {pod["spec"]["nodeName"] for pod in trays.placed(DOMAIN_NODES)}
+    nodes = kubectl(trays.lab, "get", "nodes", "--selector=type=kwok")["items"]
+    domains = {node["metadata"]["name"]: node["metadata"]["labels"][DOMAIN] for node in nodes}
+    assert Counter(domains[name] for name in taken) == {domains[min(taken)]: DOMAIN_NODES}

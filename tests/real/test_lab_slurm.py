@@ -127,6 +127,15 @@ def test_nodes_that_are_killed_or_cut_off_come_back(lab: SlurmLab) -> None:
     assert (lab.node_states()["n2"], lab.node_states()["n3"]) == ("idle", "idle")
 
 
+def test_a_controller_that_has_died_is_named_and_healed(lab: SlurmLab) -> None:
+    lab.kill_controller()
+    rows = {row["machine"]: row["slurm"] for row in lab.status()}
+    assert rows.pop("ctl") == "without slurmctld"
+    assert not any(rows.values())
+    assert lab.heal() == ["ctl"]
+    assert lab.heal() == []
+
+
 def test_jobs_survive_the_controller(lab: SlurmLab) -> None:
     job = over_ssh(lab, "sbatch", "--parsable", "--output=/dev/null", "--wrap='sleep 600'").strip()
     assert processes.until(lambda: state_of(lab, job) == "RUNNING", PATIENCE_S)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from podwright.bringup.apply import authority
 from podwright.bringup.plan.installer_answers import done_line
 from podwright.bringup.plan.netboot import base_url
 from podwright.bringup.plan.site import site_of
@@ -68,6 +69,36 @@ def test_a_machine_with_uefi_gets_the_same(network: BootNetwork) -> None:
     assert paths(network)[:4] == ["/boot.ipxe", "/done/52-54-00-88-00-01.ipxe", SCRIPT, "/installer/linux"]
 
 
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[BootNetwork]:
+    """The same, whose loaders come by HTTPS alone."""
+    (tmp_path / "pod.yaml").write_text(
+        (CASE / "pod.yaml").read_text().replace("  netboot:\n", "  netboot:\n    https: true\n")
+    )
+    with boot_network(site_of(load_pod(tmp_path / "pod.yaml")), tmp_path) as network:
+        yield network
+
+
+@pytest.mark.nightly
+def test_firmware_takes_its_loader_from_the_server_that_the_pods_authority_knows(secure: BootNetwork) -> None:
+    """The loader that it gets asks for its script; of another server's it would get none."""
+    secure.start(*secure.machine("g1", firmware="uefi", knows=secure.ca), name="g1")
+    assert emulated(lambda: SCRIPT in paths(secure))
+    assert paths(secure)[0] == "/loaders/snponly.efi"
+
+
+@pytest.mark.nightly
+def test_firmware_takes_no_loader_from_a_server_of_another_authority(secure: BootNetwork) -> None:
+    other = authority.new("another", kind=authority.RSA)["ca_certificate"]
+    secure.start(*secure.machine("g1", firmware="uefi", knows=other), name="g1")
+    serial = secure.folder / "g1.serial"
+    assert emulated(
+        lambda: serial.exists() and "Could not retrieve NBP file size" in serial.read_text(errors="replace")
+    )
+    assert "https://10.88.0.1:8443/loaders/snponly.efi" in serial.read_text(errors="replace")
+    assert paths(secure) == []
+
+
 PUT = """\
 import sys, urllib.error, urllib.request
 for path in sys.argv[2:]:
@@ -97,3 +128,9 @@ def test_nobody_puts_anything_else(network: BootNetwork) -> None:
 
 def paths(network: BootNetwork) -> list[str]:
     return [row[3] for row in network.requests()]
+
+
+def test_debians_loader_knows_no_tls() -> None:
+    """Once it does, hosts may boot by HTTPS, and docs/bring-up.md says otherwise."""
+    loader = Path("/usr/lib/ipxe/snponly.efi").read_bytes()
+    assert (b"\0http\0" in loader, b"\0https\0" in loader) == (True, False)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import podwright
 from podwright import launch
+from podwright.data import FurtherRoots, ScanRequest, StatsRequest
 from podwright.data.catalog.dataset import open_dataset
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
+from podwright.data.requests import NO_FURTHER
 from podwright.data.selecting.select import Choice, make_selection
 from podwright.launch import Session
 from podwright.pilot.data.sources import SourceFailed, SourceFile, fetch, look
 from podwright.runs import Home
 from podwright.spec.problems import Refusal
+from tests.fixtures.a2d2 import write_scenes
 from tests.fixtures.s3 import KEYS, S3Server, s3_server
 from tests.real.test_staging import seen, workload
 
@@ -110,3 +115,32 @@ def test_what_cannot_be_listed_is_refused_with_the_reason(
     with pytest.raises(Refusal, match="cannot be listed"):
         scan(store, "s3://nothing-here", "x")
     assert "AWS_ENDPOINT_URL" in os.environ
+
+
+def test_a_bucket_is_counted_summed_and_chosen_from_as_a_folder(
+    server: S3Server, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """The same tree in a folder, in a bucket, and half here and half there."""
+    tree = write_scenes(server.root / "scenes", scenes=4, frames=2)
+    catalog = podwright.catalog(Session(Home.open(tmp_path / "home")))
+    half = tmp_path / "half"
+    for number, scene in enumerate(sorted(path for path in tree.iterdir() if path.is_dir())):
+        shutil.copytree(scene, (half if number < 2 else server.root / "rest") / scene.name)
+    rest = FurtherRoots(("s3://rest",), ("s3a",))
+    roots = {"folder": (tree, NO_FURTHER), "bucket": ("s3://scenes", NO_FURTHER), "both": (half, rest)}
+    server.slow = 2
+    documents, digests = {}, {}
+    for name, (root, further) in roots.items():
+        catalog.scan(ScanRequest(root, name, checksums=True, further=further))
+        documents[name] = {**catalog.stats(StatsRequest(name)).as_json(), "dataset": ""}
+        choice = Choice(name=f"of-{name}", split="train=0.5,test=0.5", representative=True, seed=1)
+        digests[name] = catalog.select(name, choice).digest
+        assert catalog.sql(name, "select count(*) from files where sha256 is null").rows == [[0]], name
+    assert documents["folder"]["images"] == 8
+    assert documents["bucket"] == documents["folder"]
+    assert digests["bucket"] == digests["folder"]
+    assert documents["both"] == documents["folder"]
+    staged = catalog.stage("of-bucket", tmp_path / "staged")
+    assert staged.files == 24
+    for path in (path for path in tree.rglob("*") if path.is_file()):
+        assert (tmp_path / "staged" / path.relative_to(tree)).read_bytes() == path.read_bytes()

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import median
 
+from podwright.analysis.differences import differences
 from podwright.analysis.statistics import median as middle
 from podwright.analysis.traits import STEPS, SensorValue, Traits
 
 MIN_APART = 0.02
 """SensorValue values that are closer are not named: sensors differ that much by themselves."""
+_NAME = ("workload", "name")
 _MAX_TEXT = 60
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One difference: `step` (where time went), `measured` (by sensors) or `setting` (what was given)."""
+    """One difference: `step` (where time went), `measured` (by sensors), or what was given by the kind that it has."""
 
     kind: str
     what: str
@@ -43,8 +45,15 @@ class StepTime:
 
 
 def step_times(a: Sequence[Traits], b: Sequence[Traits]) -> list[StepTime]:
-    """Return the four parts of a step, whether they were reported or not."""
+    """Return the parts of a step, whether they were reported or not."""
     return [StepTime(name, _middle(a, name), _middle(b, name)) for name in STEPS]
+
+
+def step_shares(side: Sequence[Traits]) -> dict[str, float]:
+    """Return which share of the time of their steps went into each part that was reported; they sum to the whole."""
+    parts = {name: seconds for name in STEPS if (seconds := _middle(side, name)) is not None}
+    total = sum(parts.values())
+    return {name: seconds / total for name, seconds in parts.items()} if total > 0 else {}
 
 
 def _middle(side: Sequence[Traits], name: str) -> float | None:
@@ -97,16 +106,10 @@ def middle_of(readings: Sequence[SensorValue]) -> SensorValue:
 
 
 def _of_settings(a: Sequence[Traits], b: Sequence[Traits]) -> Iterator[Cause]:
-    for name in _names(traits.settings for traits in (*a, *b)):
-        left, right = _values(a, name), _values(b, name)
-        if left != right:
-            text = f"{name} {_short(left)} and {_short(right)}"
-            yield Cause("setting", name, left, right, text)
-
-
-def _values(side: Sequence[Traits], name: str) -> str | None:
-    values = sorted({traits.settings.get(name, "") for traits in side} - {""})
-    return " or ".join(values) or None
+    for row in differences([traits.settings for traits in a], [traits.settings for traits in b]):
+        if (row.kind, row.name) == _NAME:  # which makes nothing slower
+            continue
+        yield Cause(row.kind, row.name, row.a, row.b, f"{row.name} {_short(row.a)} and {_short(row.b)}")
 
 
 def _short(text: str | None) -> str:

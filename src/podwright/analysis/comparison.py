@@ -10,6 +10,7 @@ and by the exact Mann-Whitney test.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -69,7 +70,10 @@ def compare(a: Sequence[float], b: Sequence[float], margin: float = MARGIN, test
     """Compare two sets of positive samples; either may be empty. Of several tests each must be the surer."""
     n = len(a), len(b)
     ratio = median(b) / median(a) if a and b else None
-    row = PairComparison(ratio, None, n, None, NOT_PROVEN, margin, needed_samples(a, b, margin))
+    needed = needed_samples(a, b, margin)
+    if needed is not None:
+        needed = max(needed, least_decided(tests))
+    row = PairComparison(ratio, None, n, None, NOT_PROVEN, margin, needed)
     if min(n) < LEAST:
         return row
     draws, logs, p = ratio_draws(a, b), ratio_of_sides(a, b), rank_test(a, b)
@@ -132,6 +136,11 @@ def needed_samples(a: Sequence[float], b: Sequence[float], margin: float) -> int
         return None
     spread = math.sqrt(sum(squares(logarithms(side)) for side in (a, b)) / freedom)
     return _needed(spread, freedom, margin, errors=math.sqrt(2) * MEDIAN_ERROR)
+
+
+def least_decided(tests: int) -> int:
+    """Return of how few samples a side the rank test can be sure enough, where it is one of several."""
+    return next(count for count in itertools.count(MIN_DECIDED) if least_p(count, count) < P / tests)
 
 
 def _needed(spread: float, freedom: int, margin: float, errors: float) -> int:

@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 from podwright.analysis.profile import StepsProfile
 from podwright.analysis.reported import CurvePoint, Told
+from podwright.analysis.straggler import Straggler
 from podwright.pilot.protocol import goal_reached
 from podwright.runs import Asked, Record
 from podwright.runs.events import Event
+from podwright.runs.goodput import Goodput
 from podwright.theme import words
 
 Kind = TypeVar("Kind", bound=Event)
@@ -123,6 +125,8 @@ class ReportData:
     iou: Mapping[str, float | None] = field(default_factory=dict)
     examples: tuple[Example, ...] = ()
     profile: StepsProfile | None = None
+    goodput: Goodput | None = None
+    straggler: Straggler | None = None
     tails: tuple[LastLines, ...] = ()
     files: tuple[TextFile, ...] = ()
     workload_in_code: str = ""

@@ -1,10 +1,11 @@
-"""Scalars out of TensorBoard's event files: records with checksums (TFRecord) that hold messages of protobuf.
+"""Scalars of TensorBoard's event files, read and written: records with checksums (TFRecord) of messages of protobuf.
 
 Only what scalars need is read: of Event `wall_time` 1, `step` 2 and `summary` 5; of Summary `value` 1; of a value its
 `tag` 1, `simple_value` 2 and `tensor` 8; of a tensor its content 4, `float_val` 5 or `double_val` 6. A run's program
 wrote the files, so that any byte may stand anywhere: what does not fit raises ValueError.
 """
 
+import math
 import struct
 from collections.abc import Iterator
 from functools import cache
@@ -35,10 +36,10 @@ class Scalar(NamedTuple):
 def scalars(file: BinaryIO) -> Iterator[Scalar]:
     """Yield the scalars of an event file as they come; a last record that is still being written is not there yet."""
     for record in records(file):
-        yield from _scalars_of(record)
+        yield from scalars_of(record)
 
 
-def records(file: BinaryIO) -> Iterator[bytes]:
+def records(file: BinaryIO, max_bytes: int = MAX_FILE_BYTES) -> Iterator[bytes]:
     """Yield what the records hold; ValueError where a checksum says that it is not what was written."""
     read = 0
     while len(head := file.read(12)) == 12:
@@ -49,8 +50,8 @@ def records(file: BinaryIO) -> Iterator[bytes]:
             file.seek(min(size, LARGEST) + 4, 1)
             continue
         read += size
-        if read > MAX_FILE_BYTES:
-            raise ValueError(f"only its first {MAX_FILE_BYTES >> 20} MiB of records are read")
+        if read > max_bytes:
+            raise ValueError(f"only its first {max_bytes >> 20} MiB of records are read")
         data = file.read(size + 4)
         if len(data) < size + 4:
             return
@@ -83,7 +84,8 @@ def _masked(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def _scalars_of(event: bytes) -> Iterator[Scalar]:
+def scalars_of(event: bytes) -> Iterator[Scalar]:
+    """Yield the scalars of one record."""
     t, step = 0.0, 0
     summaries = []
     for number, value in _fields(event):
@@ -148,6 +150,44 @@ def _fields(message: bytes) -> Iterator[Field]:
             raise ValueError("a record has another form")
         yield key >> 3, message[at : at + size]
         at += size
+
+
+def file_head(t: float) -> bytes:
+    """Return the record that an event file begins with."""
+    return _record(_written(1, struct.pack("<d", t), _FIXED64) + _written(3, b"brain.Event:2"))
+
+
+def scalar_record(scalar: Scalar) -> bytes:
+    """Return one value as a record; such files hold four bytes of it."""
+    value = _written(1, scalar.tag.encode("utf-8", "replace")) + _written(2, four_bytes(scalar.value), _FIXED32)
+    step = bytes([2 << 3]) + _number(scalar.step % (1 << 64))
+    return _record(_written(1, struct.pack("<d", scalar.t), _FIXED64) + step + _written(5, _written(1, value)))
+
+
+def four_bytes(value: float) -> bytes:
+    """Return a number in the four bytes that it has in such a file; one beyond them is infinite there."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
+def _record(data: bytes) -> bytes:
+    head = struct.pack("<Q", len(data))
+    return b"".join([head, struct.pack("<I", _masked(head)), data, struct.pack("<I", _masked(data))])
+
+
+def _written(number: int, data: bytes, kind: int = _BYTES) -> bytes:
+    size = _number(len(data)) if kind == _BYTES else b""
+    return bytes([number << 3 | kind]) + size + data
+
+
+def _number(number: int) -> bytes:
+    data = bytearray()
+    while number > 0x7F:
+        data.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*data, number])
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:

@@ -77,7 +77,8 @@ def judge_rounds(rounds: Sequence[Samples], rule: GateRule) -> CellJudged:
     if proven:
         at, p = min(proven, key=lambda cut: cut[1])
         row = _row(rounds, at, p, SLOWER, rule)
-        return CellJudged(**{**vars(row), "since": at, "between": _plausible(rounds)})
+        first, last = _plausible(rounds)
+        return CellJudged(**{**vars(row), "since": at, "between": (min(first, at), max(at, last))})
     before, newest = _parts(rounds, len(rounds) - 1)
     p = above_test(*_by_cost((before, newest), rule))
     return _row(rounds, len(rounds) - 1, p, CLEAN if _is_no_worse(before, newest, rule) else NOT_PROVEN, rule)

@@ -7,11 +7,12 @@ from math import isnan, nan
 from operator import attrgetter
 from typing import NamedTuple
 
+from podwright.runs.goodput.classes import TOLD_AS
 from podwright.runs.series import ToldValue
 
 MAX_POINTS = 2_000
 PROGRESS = frozenset({"step", "steps", "epoch", "epochs"})
-NO_CURVE = PROGRESS | {"mllog", "time_ms"}
+NO_CURVE = PROGRESS | {"mllog", "time_ms", "work_slowest_rank", *TOLD_AS}
 
 
 class CurvePoint(NamedTuple):

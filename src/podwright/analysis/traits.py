@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from typing import Any
 
+from podwright.analysis.settings import Settings, settings_of
 from podwright.pilot.metrics import is_of, metric_of
 from podwright.pilot.protocol import Epoch
-from podwright.runs.events import AttemptStarted, Event, PilotStarted, Sample, SoftwareFound
+from podwright.runs.events import Event, Sample
 from podwright.runs.record import Asked
 from podwright.runs.series import ToldValue
-from podwright.spec.hostlist import fold_hosts
 from podwright.theme import words
 
-STEPS = ("input_s", "compute_s", "communication_s", "checkpoint_s")
-"""Where the time of a step goes, as a program may tell it."""
+STEPS = ("input_s", "compute_s", "communication_s", "checkpoint_s", "compile_s", "evaluation_s")
+"""Where the time of a step goes, as a program may tell it; what it tells sums to the whole."""
 _GAUGES = {
     "gpu.N.sm_clock_mhz": "GPU clock",
     "gpu.N.memory_clock_mhz": "GPU memory clock",
@@ -30,9 +29,8 @@ _CAPPED = {"held back by its power cap": 0x4 | 0x80, "held back by heat": 0x20 |
 CPU_CORES = "CPU cores in use"
 """What the ranks' own processes use. A node's own count is of its control group in a container or a job of Slurm, and
 of the whole machine without one: two sides would not be measured alike."""
+GOODPUT = "goodput"
 _RANK_CPU = "rank.R.cpu_percent"
-_PACKAGES = ("python", "torch", "cuda", "nccl", "cudnn")
-_SETTINGS = ("command", "nodes", "ranks_per_node", "launcher", "runtime", "image", "env", "setup", "resources")
 
 
 @dataclass(frozen=True)
@@ -52,84 +50,23 @@ class SensorValue:
 class Traits:
     """One run: what it was given, what sensors saw, and where the time of its steps went as far as it said so."""
 
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     measured: Mapping[str, SensorValue] = field(default_factory=dict)
     steps: Mapping[str, float] = field(default_factory=dict)
 
 
-def traits_of(asked: Asked, events: Iterable[Event], samples: Iterable[Sample], series: Iterable[ToldValue]) -> Traits:
-    """Return what is known of a run from its own files."""
-    return Traits(_settings(asked, events), dict(_measured(samples)), _steps(series))
-
-
-def ingredients(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
-    """Return what the runs of one cell must have in common: code, image, data and packages; and the code's commit."""
-    image, code = asked.image or {}, asked.code or {}
-    rows = {"code": code.get("sha256"), "image": image.get("digest") or image.get("name")}
-    rows |= {"commit": code.get("commit"), "folder": code.get("folder")}
-    for name, given in (asked.inputs or {}).items():
-        rows[f"data {name}"] = given.get("digest") if isinstance(given, dict) else None
-    return {name: str(value) for name, value in rows.items() if value} | _packages(events)
-
-
-def _packages(events: Iterable[Event]) -> dict[str, str]:
-    """Return the versions of what the ranks started with; where nodes differ, each once."""
-    rows: dict[str, list[str]] = {}
-    for event in events:
-        for name in _PACKAGES if isinstance(event, SoftwareFound) else ():
-            value = getattr(event, name)
-            if value and value not in rows.setdefault(name, []):
-                rows[name].append(value)
-    return {name: " and ".join(sorted(values)) for name, values in rows.items() if values}
-
-
-def _settings(asked: Asked, events: Iterable[Event]) -> dict[str, str]:
-    image, code = asked.image or {}, asked.code or {}
-    rows: dict[str, Any] = {
-        "target": asked.target,
-        "image digest": image.get("digest") or image.get("name"),
-        "code": str(code.get("sha256") or "")[:12],
-        "podwright": asked.version,
-    }
-    rows |= {name: asked.workload.get(name) for name in _SETTINGS}
-    listed = list(events)
-    rows |= _machines(listed) | {f"ranks' {name}": value for name, value in _packages(listed).items()}
-    return {name: _text(value) for name, value in rows.items() if value not in (None, "", [], {}, ())}
-
-
-def _machines(events: Iterable[Event]) -> dict[str, Any]:
-    """Return what the pilots found on the nodes; where nodes differ, each value once."""
-    rows: dict[str, list[str]] = {}
-    hosts: tuple[str, ...] = ()
-    for event in events:
-        if isinstance(event, AttemptStarted):
-            hosts = event.hosts
-        if not isinstance(event, PilotStarted):
-            continue
-        gpus = [str(gpu.get("name")) for gpu in event.gpus]
-        kinds = [f"{gpus.count(name)} x {name}" for name in dict.fromkeys(gpus)]
-        facts = {
-            "kernel": event.kernel,
-            "python": event.python,
-            "driver": event.driver,
-            "CPUs": event.cpus,
-            "memory": words.size(event.memory_bytes, ""),
-            "GPUs": ", ".join(kinds),
-            "network": ", ".join(event.nics),
-        }
-        for name, value in facts.items():
-            if value not in (None, "") and str(value) not in rows.setdefault(name, []):
-                rows[name].append(str(value))
-    nodes = {"hosts": fold_hosts(sorted(set(hosts)))} if hosts else {}
-    return {**nodes, **{name: " and ".join(values) for name, values in rows.items()}}
-
-
-def _text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name}={value[name]}" for name in sorted(value))
-    if isinstance(value, list | tuple):
-        return " ".join(map(str, value))
-    return str(value)
+def traits_of(
+    asked: Asked,
+    events: Iterable[Event],
+    samples: Iterable[Sample],
+    series: Iterable[ToldValue],
+    goodput: float | None = None,
+) -> Traits:
+    """Return what is known of a run from its own files, and which share of its time was productive."""
+    measured = dict(_measured(samples))
+    if goodput is not None:
+        measured[GOODPUT] = SensorValue(100 * goodput, "percent")
+    return Traits(settings_of(asked, events), measured, _steps(series))
 
 
 def _measured(samples: Iterable[Sample]) -> Iterable[tuple[str, SensorValue]]:
@@ -156,17 +93,55 @@ def _measured(samples: Iterable[Sample]) -> Iterable[tuple[str, SensorValue]]:
             yield title, SensorValue(100 * fmean(bool(int(reason) & mask) for reason in reasons), "percent")
 
 
-def _steps(values: Iterable[ToldValue]) -> dict[str, float]:
-    """Return the seconds of the last attempt that went into each part of its steps, as the mean of the ranks.
+class _Spent:
+    """Seconds of one part of the steps of one rank: a value is of a step, and stands for all since the one before.
 
-    Where a series is thinned, a value stands for so many that are alike.
+    Without steps it stands for the lines that a thinned series left out. What came before the first value is not known
+    of a training that went on: it stands for no more steps than the next one.
     """
-    totals: dict[Epoch, dict[str, dict[int, float]]] = {}
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._first: ToldValue | None = None
+        self._step: float | None = None
+
+    def add(self, row: ToldValue) -> None:
+        """Take the next value in the order of time."""
+        if row.step is None:
+            self._total += row.value * row.of
+            return
+        if self._step is None:
+            self._first = row
+        else:
+            since = row.step - self._step
+            steps = since if since > 0 else row.of
+            self._total += row.value * steps + self._of_first(steps)
+            self._first = None
+        self._step = row.step
+
+    def seconds(self) -> float:
+        """Return what all values come to."""
+        return self._total + self._of_first(1)
+
+    def _of_first(self, steps: float) -> float:
+        if self._first is None:
+            return 0.0
+        before = max(self._first.step or 0.0, 0.0) + 1
+        return self._first.value * max(self._first.of, min(before, steps))
+
+
+def _steps(values: Iterable[ToldValue]) -> dict[str, float]:
+    """Return the seconds of the last attempt that went into each part of its steps, as the mean of the ranks."""
+    totals: dict[Epoch, dict[str, dict[int, _Spent]]] = {}
     for row in values:
         if row.name in STEPS:
             ranks = totals.setdefault((row.restart, row.retry), {}).setdefault(row.name, {})
-            ranks[row.rank] = ranks.get(row.rank, 0.0) + row.value * row.of
+            ranks.setdefault(row.rank, _Spent()).add(row)
     if not totals:
         return {}
     last = totals[max(totals)]
-    return {name: fmean(last[name].values()) for name in STEPS if name in last}
+    return {name: _mean(last[name].values()) for name in STEPS if name in last}
+
+
+def _mean(ranks: Iterable[_Spent]) -> float:
+    return fmean(spent.seconds() for spent in ranks)

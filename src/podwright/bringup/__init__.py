@@ -11,20 +11,27 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.bringup.apply.backups import BackupResult
     from podwright.bringup.apply.boot_progress import NodesResult
     from podwright.bringup.apply.controllers import MachinesResult, PodMachines, PowerChange
     from podwright.bringup.apply.drift import HostChanges, HostStatus, PlanResult, StatusResult
+    from podwright.bringup.apply.known_pods import kept_text
     from podwright.bringup.apply.playbook import ApplyProgress
+    from podwright.bringup.apply.restoring import RestoreResult
     from podwright.bringup.apply.validate import ValidationResult
     from podwright.bringup.apply.vault import vault_of
-    from podwright.bringup.bringup import Bringup, BringupParts, DownResult, PodRegistry, UpResult
+    from podwright.bringup.apply.windows import ChangeWindow, start_of
+    from podwright.bringup.bringup import Bringup, DownResult, RemoveResult, UpResult
+    from podwright.bringup.parts import BringupParts, PodRegistry
     from podwright.bringup.progress import BringupProgress, OnProgress
 
 __all__ = [
     "ApplyProgress",
+    "BackupResult",
     "Bringup",
     "BringupParts",
     "BringupProgress",
+    "ChangeWindow",
     "DownResult",
     "HostChanges",
     "HostStatus",
@@ -35,9 +42,13 @@ __all__ = [
     "PodMachines",
     "PodRegistry",
     "PowerChange",
+    "RemoveResult",
+    "RestoreResult",
     "StatusResult",
     "UpResult",
     "ValidationResult",
+    "kept_text",
+    "start_of",
     "vault_of",
 ]
 

@@ -3,70 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from podwright.bringup.apply import ansible, playbook
+from podwright.bringup.apply import ansible
+from podwright.bringup.apply.backups import BackupResult, opened_backup
 from podwright.bringup.apply.boot_progress import NodesResult, nodes_of, question
 from podwright.bringup.apply.controllers import PodMachines, machines_of
-from podwright.bringup.apply.drift import PlanResult, StatusResult, changes_of, status_of
+from podwright.bringup.apply.drift import PlanResult, StatusResult, changes_of, compared, status_of
 from podwright.bringup.apply.faults import Fault
 from podwright.bringup.apply.known_pods import known_text
-from podwright.bringup.apply.observe import Answer, HostAccess, SshHosts, printed
-from podwright.bringup.apply.playbook import ApplyProgress, PlaybookRun
-from podwright.bringup.apply.rolling import Drainer, Roll, drain_of, split
+from podwright.bringup.apply.observe import Answer, Question
+from podwright.bringup.apply.playbook import ApplyProgress
+from podwright.bringup.apply.restoring import (
+    RestoreResult,
+    put_back,
+    refuse_living,
+    save_pod,
+    take_back,
+    wanted_parts,
+)
+from podwright.bringup.apply.rolling import Roll, split
 from podwright.bringup.apply.validate import ValidationResult, measure
-from podwright.bringup.apply.vault import Secrets, rotated_for
+from podwright.bringup.apply.vault import SHOWN, rotated_for
+from podwright.bringup.apply.windows import ChangeWindow, reserved, wait_until
+from podwright.bringup.parts import BringupParts, HostWork, Plans
 from podwright.bringup.plan.hosts import limited, plan
+from podwright.bringup.plan.kubernetes.kubeadm import leaving_line, management_hosts
 from podwright.bringup.plan.netboot import NetbootPlaces, reinstall_line
+from podwright.bringup.plan.removal import without
 from podwright.bringup.plan.site import Site, site_of, with_access
-from podwright.bringup.progress import BringupProgress, Kind, OnProgress, ignore
+from podwright.bringup.plan.stages.monitoring import jobs
+from podwright.bringup.plan.systems import SYSTEMS
+from podwright.bringup.progress import Kind, OnProgress, ignore
+from podwright.files.whole import write_whole
+from podwright.spec.hostlist import fold_hosts
+from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
+from podwright.watch import FRAME_QUESTION, QUESTION, AlertsResult, PodFrame, WatchFiles, firing, frame_of, watch_files
 
 if TYPE_CHECKING:
-    from podwright.bringup.plan.host import HostPlan
     from podwright.spec import Pod
-
-Plans = Mapping[str, "HostPlan"]
-OnApply = Callable[[ApplyProgress], None]
-
-
-class PodRegistry(Protocol):
-    """What knows pods by their names."""
-
-    def access(self, name: str) -> Pod | None:
-        """Return the pod that says how the hosts of this name are reached, where a file leaves it out."""
-
-    def save(self, name: str, source: bytes) -> None:
-        """Make a pod known under its name."""
-
-
-class SecretStore(Protocol):
-    """What keeps a pod's secrets; what a bring-up writes lies in the folder of its file."""
-
-    file: Path
-    key_file: Path
-
-    def read(self) -> Secrets:
-        """Return the secrets that are there."""
-
-    def fill(self, site: Site, rotate: Sequence[str] = (), *, also: Sequence[str] = ()) -> Secrets:
-        """Return all that a pod needs, and what else is asked for; what is to be rotated is made again."""
-
-
-@dataclass(frozen=True)
-class BringupParts:
-    """What a bring-up works with."""
-
-    vault: SecretStore
-    pods: PodRegistry
-    hosts: HostAccess = field(default_factory=SshHosts)
-    play: Callable[[PlaybookRun, OnApply], ApplyProgress] = playbook.run
-    """Plays a playbook to its end."""
-    drainer: Callable[[Site, Callable[[str, str], str]], Drainer] = drain_of
-    """Makes what drains a pod's nodes, of what runs a line of shell on a host."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +83,28 @@ class DownResult:
         return {"hosts": {name: asdict(count) for name, count in self.progress.hosts.items()}}
 
 
+@dataclass(frozen=True)
+class RemoveResult:
+    """What became of a host that left, and of those that stay."""
+
+    host: str
+    progress: ApplyProgress
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `pod remove --json` prints."""
+        counts = self.progress.hosts
+        hosts = {name: asdict(count) for name, count in counts.items()}
+        return {"hosts": hosts, "changes": sum(count.changed for count in counts.values())}
+
+
 class Bringup:
     """One pod's bring-up. Making this object touches nothing; `limit` is a list of hosts such as `n[2-3]`."""
 
-    def __init__(self, pod: Pod, parts: BringupParts, on_progress: OnProgress = ignore) -> None:
+    def __init__(
+        self, pod: Pod, parts: BringupParts, on_progress: OnProgress = ignore, accepts_untested: bool = False
+    ) -> None:
         self._file, self._parts, self._on_progress = pod, parts, on_progress
+        self._accepts_untested = accepts_untested
 
     @cached_property
     def pod(self) -> Pod:
@@ -120,6 +116,15 @@ class Bringup:
         """Return the pod with all roles and addresses; one without addresses is refused."""
         return site_of(self.pod)
 
+    @property
+    def unchecked(self) -> str:
+        """Return what of the hosts' system nobody has tried; empty where bring-ups have run on it."""
+        return SYSTEMS[self.pod.bringup.os].unchecked
+
+    @cached_property
+    def _work(self) -> HostWork:
+        return HostWork(self.site, self._parts, self._on_progress, self._accepts_untested)
+
     def hosts(self, limit: str | None = None) -> list[str]:
         """Return the hosts that are meant."""
         return limited(self.site.addresses, limit)
@@ -127,34 +132,54 @@ class Bringup:
     def plan(self, only: str | None = None, limit: str | None = None, offline: bool = False) -> PlanResult:
         """Return what `up` would do, of one stage or of all; `offline`: no host is asked."""
         plans = self._plans(only, limit)
-        secrets = self._parts.vault.read().values
-        answers: Mapping[str, Answer] = {} if offline else self._observe(plans, show=True)
-        return PlanResult({name: changes_of(each, answers.get(name), secrets) for name, each in plans.items()})
+        vault = self._parts.vault.read()
+        asked = Question(shows=True, secrets=vault.values)
+        answers: Mapping[str, Answer] = {} if offline else self._work.observe(plans, asked)
+        return PlanResult({name: changes_of(each, answers.get(name), vault) for name, each in plans.items()})
 
     def write_project(self, folder: Path, only: str | None = None, limit: str | None = None) -> str:
         """Write the plan as a project of Ansible, over an earlier one or into a new folder; return what plays it."""
         if folder.exists() and any(folder.iterdir()) and not (folder / ansible.PLAYBOOK).exists():
             raise refuse(f"{folder} is there already, and is no such project", hint="name a new folder", field="--out")
-        self._write(folder.absolute(), self._plans(only, limit))
+        self._work.write(folder.absolute(), self._plans(only, limit), lines=True)
         return f"ansible-playbook {ansible.PLAYBOOK} --vault-password-file {self._parts.vault.key_file}"
 
     def status(self, limit: str | None = None) -> StatusResult:
         """Return how hosts are against their plan."""
-        plans = self._plans(None, limit)
-        secrets = self._parts.vault.read().values
-        model_of = self.pod.model_of
-        return StatusResult(
-            {
-                name: status_of(plans[name], answer, secrets, model_of(name))
-                for name, answer in self._observe(plans).items()
-            }
-        )
+        hosts = {
+            name: status_of(host_plan, answer, vault.values, self.pod.model_of(name), vault.revisions)
+            for name, host_plan, answer, vault in self._work.seen(self._plans(None, limit))
+        }
+        return StatusResult(compared(hosts, [group.hosts for group in self.pod.nodes]))
 
     def up(self, only: str | None = None, limit: str | None = None) -> UpResult:
         """Apply the plan; where all stages are done, make the pod known."""
         plans = plan(self.pod, only)
         hosts = limited(plans, limit)
-        return self._ended(hosts, self._apply(plans, hosts), only)
+        self._work.check_release(plans)
+        return self._ended(hosts, self._work.apply(plans, hosts), only)
+
+    def upgrade(self, size: int) -> UpResult:
+        """Bring the pod to the releases that its file names, in Slurm's own order and some nodes at a time."""
+        if self.pod.bringup.versions.slurm is None:
+            hint = 'write `versions: {slurm: "24.11"}` below `bringup:`, and a source that has it'
+            raise refuse("the pod's file names no release", hint=hint, field="bringup.versions.slurm")
+        return self.roll(size)
+
+    def up_at(self, window: ChangeWindow, only: str | None = None, limit: str | None = None) -> UpResult:
+        """Apply the plan in a window of time, with all nodes reserved in Slurm from its start; waits until then."""
+        clock = self._parts.clock
+        _, nodes = split(self.site, limited(plan(self.pod, only), limit))
+        mine = [host for host in nodes if host in self.site.compute]
+        if not mine:
+            raise refuse("no node of Slurm is among these hosts", hint="`podwright pod up` without --at", field="--at")
+        name = f"podwright-{self.pod.name}-{window.start_s:.0f}"
+        with reserved(partial(self._work.shell, self.site.roles["login"]), name, mine, window, clock):
+            told = partial(self._work.say, "reserved", mine)
+            wait_until(
+                window.start_s, clock, lambda left_s: told(f"{fold_hosts(mine)}: {left_s / 60:.0f} min from now")
+            )
+            return self.roll(len(nodes), only, limit)
 
     def roll(self, size: int, only: str | None = None, limit: str | None = None) -> UpResult:
         """Apply the plan to what runs no jobs, then to nodes that differ, some at a time.
@@ -163,21 +188,85 @@ class Bringup:
         """
         plans = plan(self.pod, only)
         hosts = limited(plans, limit)
+        self._work.check_release(plans)
         first, nodes = split(self.site, hosts)
         # No hosts at all would be all of them to Ansible; and no node is touched before it is drained.
-        progress = self._apply(plans, first) if first else ApplyProgress({})
+        progress = self._work.apply(plans, first) if first else ApplyProgress({})
         if not progress.is_stopped:
-            drainer = self._parts.drainer(self.site, self._shell)
-            roll = Roll(drainer, partial(self._apply, plans), partial(self._invalid, plans), self._on_progress)
+            roll = Roll(
+                self._work.drainer(),
+                partial(self._work.apply, plans),
+                partial(self._work.invalid, plans),
+                self._on_progress,
+            )
             # A GPU or a link that is away is no reason to drain a node: `up` mends neither.
-            progress.add(roll.through(list(self._differing(plans, nodes)), size))
+            progress.add(roll.through(list(self._work.differing(plans, nodes)), size))
         return self._ended(hosts, progress, only)
 
     def replace(self, host: str) -> UpResult:
-        """Bring up one host with all stages."""
+        """Bring up one host with all stages; a drain of somebody else's stays, and is told."""
         plans = plan(self.pod)
         hosts = limited(plans, host)
-        return UpResult(hosts, self._apply(plans, hosts))
+        progress = self._work.apply(plans, hosts)
+        _, nodes = split(self.site, hosts)
+        if nodes and not progress.is_stopped:
+            for name, reason in self._work.drainer().closed(nodes).items():
+                self._work.say("stays", [name], f"{name}: brought up, and takes no jobs: {reason}")
+        return UpResult(hosts, progress)
+
+    def remove(self, host: str) -> RemoveResult:
+        """Drain a host, take it out of what the others have, then its services and the pod's keys off it.
+
+        The pod is known without it from then on; a host that does not answer any more hinders nobody.
+        """
+        (name,) = self._one(host)
+        left = with_access(without(self.site, name), self.pod)
+        if name in self.site.compute | self.site.kubernetes_hosts:
+            self._work.say("drain", [name])
+            self._work.drainer().drain([name])
+        others, own = plan(left), {name: plan(self.pod)[name]}
+        progress = self._work.apply(others, list(others))
+        if not progress.is_stopped:
+            if name in self.site.kubernetes_hosts:
+                self._work.shell(management_hosts(self.site)[0], leaving_line(name))
+            self._parts.pods.save(left.name, known_text(left).encode())
+            progress.add(self._work.play(own, [name], lambda progress: None, ansible.REMOVE))
+        return RemoveResult(name, progress)
+
+    def _one(self, host: str) -> list[str]:
+        hosts = self.hosts(host)
+        if len(hosts) != 1:
+            raise refuse(f"{host} is {len(hosts)} hosts", hint="take one after the other", field="HOST")
+        return hosts
+
+    def backup(self, out: Path) -> BackupResult:
+        """Write what of the pod cannot be made again into one file, encrypted to the key of its vault."""
+        return save_pod(self.site, self._parts.vault, self._parts.streams, out, self._saying("saving"))
+
+    def restore(self, file: Path) -> RestoreResult:
+        """Bring fresh hosts up, and put a backup back on them; a pod that lives is refused.
+
+        One that was ended on its way goes on: from the mark on, it is the backup's own pod that lives there.
+        """
+        vault = self._parts.vault
+        with opened_backup(file, vault.key_file) as backup:
+            parts = wanted_parts(self.site, backup)
+            mark = vault.file.parent / "restoring"
+            if not mark.exists() or mark.read_text() != backup.at:
+                refuse_living(parts, self._work.shell)
+            take_back(vault, backup)
+            write_whole(mark, backup.at.encode())
+            progress = self.up().progress
+            hosts: dict[str, list[str]] = {}
+            if not progress.is_stopped:
+                put_back(self.site, self._parts.streams, self._work.shell, backup, self._saying("restoring"))
+                mark.unlink()
+                for part in parts:
+                    hosts.setdefault(part.host, []).append(part.name)
+            return RestoreResult(backup.parts, progress, hosts)
+
+    def _saying(self, kind: Kind) -> Callable[[str], None]:
+        return lambda text: self._work.say(kind, text=text)
 
     def archive_keys(self) -> Mapping[str, str]:
         """Return what signs the pod's archives, and what hosts know them by; made when it is asked for first."""
@@ -188,16 +277,38 @@ class Bringup:
         """Return the secrets that can be made again while the pod works."""
         return rotated_for(self.site)
 
+    def secret(self, name: str) -> str:
+        """Return a secret that people type: the registry's password. No other one is told."""
+        if name not in SHOWN:
+            raise refuse(f'"{name}" is not shown to anybody', hint=one_of(name, "secret", SHOWN), field="--only")
+        values = self._parts.vault.read().values
+        if name not in values:
+            raise refuse(f"the pod {self.pod.name} has no {name} yet", hint="`podwright pod up` makes it")
+        return values[name]
+
     def rotate(self, names: Sequence[str]) -> UpResult:
         """Make secrets again, and bring them to the hosts."""
         self._parts.vault.fill(self.site, rotate=names)
         plans = plan(self.pod)
-        return UpResult(list(plans), self._apply(plans, list(plans)))
+        return UpResult(list(plans), self._work.apply(plans, list(plans)))
 
     def down(self) -> DownResult:
         """Stop the services of all hosts, and keep them from starting."""
         plans = plan(self.pod)
-        return DownResult(self._play(plans, list(plans), lambda progress: None, ansible.DOWN))
+        return DownResult(self._work.play(plans, list(plans), lambda progress: None, ansible.DOWN))
+
+    def watch(self) -> WatchFiles:
+        """Return the files that watch the pod; where no host has an address, those for Kubernetes still hold."""
+        has_addresses = any(group.addresses for group in self.pod.nodes)
+        return watch_files(self.pod, jobs(self.site) if has_addresses else ())
+
+    def alerts(self) -> AlertsResult:
+        """Return what fires, as the pod's Prometheus says it."""
+        return firing(self.pod.name, self._work.shell(_watching(self.site), QUESTION))
+
+    def frame(self) -> PodFrame:
+        """Return what nodes, GPUs, links and the queue do now, as the pod's Prometheus says it."""
+        return frame_of(self.pod.name, self._work.shell(_watching(self.site), FRAME_QUESTION))
 
     def machines(self, limit: str | None = None) -> PodMachines:
         """Return hosts as machines, to switch them or to see to their firmware."""
@@ -205,11 +316,11 @@ class Bringup:
 
     def nodes(self) -> NodesResult:
         """Return how far hosts are on their way from a box to a system."""
-        return nodes_of(self.site, self._shell(self.site.roles["netboot"], question(NetbootPlaces())))
+        return nodes_of(self.site, self._work.shell(self.site.roles["netboot"], question(NetbootPlaces())))
 
     def reinstall(self, hosts: Sequence[str]) -> None:
         """Have hosts go into their installer when they boot next: it writes over their disks."""
-        self._shell(self.site.roles["netboot"], reinstall_line(self.site, hosts))
+        self._work.shell(self.site.roles["netboot"], reinstall_line(self.site, hosts))
 
     def validate(self, limit: str | None = None) -> ValidationResult:
         """Measure what hosts do, and compare it with what they should."""
@@ -219,59 +330,16 @@ class Bringup:
         plans = plan(self.pod, only)
         return {host: plans[host] for host in limited(plans, limit)}
 
-    def _say(self, kind: Kind, hosts: Sequence[str] = (), text: str = "", applied: ApplyProgress | None = None) -> None:
-        self._on_progress(BringupProgress(kind, text, hosts, applied))
-
-    def _shell(self, host: str, line: str) -> str:
-        return printed(host, self._parts.hosts.shell(self.site, host, line))
-
-    def _observe(self, plans: Plans, show: bool = False) -> Mapping[str, Answer]:
-        hosts = list(plans)
-        return self._parts.hosts.observe(self.pod, plans, lambda name: self._say("asked", hosts, name), show)
-
-    def _differing(self, plans: Plans, hosts: Sequence[str]) -> dict[str, Fault]:
-        """Return the hosts that are not as planned, or do not say so, each with the first reason."""
-        secrets = self._parts.vault.read().values
-        differing = {}
-        for host, answer in self._observe({host: plans[host] for host in hosts}).items():
-            status = status_of(plans[host], answer, secrets, None)
-            if status.reason is not None:
-                differing[host] = Fault(host, "validate", "look", status.reason)
-            # What a user has in the way is no reason to drain a node either: `up` leaves it alone.
-            for drift in [each for each in status.drift if not each.user][:1]:
-                differing[host] = Fault(host, "validate", drift.what, f"{drift.found}, not {drift.expected}")
-        return differing
-
-    def _invalid(self, plans: Plans, hosts: Sequence[str]) -> list[Fault]:
-        faults = list(self._differing(plans, hosts).values())
-        if faults:
-            self._say("invalid", hosts, applied=ApplyProgress({}, faults=faults))
-        return faults
-
-    def _apply(self, plans: Plans, hosts: Sequence[str]) -> ApplyProgress:
-        self._say("up", hosts, self.pod.name)
-        progress = self._play(plans, hosts, lambda progress: self._say("applying", hosts, applied=progress))
-        self._say("applied", hosts, self.pod.name, progress)
-        return progress
-
-    def _play(
-        self, plans: Plans, hosts: Sequence[str], on_apply: OnApply, name: str = ansible.PLAYBOOK
-    ) -> ApplyProgress:
-        """Write the project and play a playbook of it, while no other bring-up of this pod does."""
-        vault = self._parts.vault
-        folder = vault.file.parent
-        waits = partial(self._say, "waits", text="another bring-up of this pod is at work")
-        with playbook.alone(folder, waits) as lock:
-            self._write(folder / "runner" / "project", plans)
-            return self._parts.play(PlaybookRun(folder / "runner", hosts, vault.key_file, lock, name), on_apply)
-
-    def _write(self, folder: Path, plans: Plans) -> None:
-        vault = self._parts.vault
-        secrets = vault.fill(self.site)
-        playbook.write_project(folder, ansible.project_files(self.pod, plans, secrets.revisions), vault.file)
-
     def _ended(self, hosts: Sequence[str], progress: ApplyProgress, only: str | None) -> UpResult:
         is_known = only is None and not progress.is_stopped
         if is_known:
             self._parts.pods.save(self.pod.name, known_text(self.pod).encode())
         return UpResult(hosts, progress, is_known)
+
+
+def _watching(site: Site) -> str:
+    """Return the host on which Prometheus is."""
+    if not site.has("monitoring"):
+        hint = "write `services: [monitoring]` into its file, then `podwright pod up`"
+        raise refuse(f"nothing watches the pod {site.name}", hint=hint)
+    return site.roles["monitoring"]

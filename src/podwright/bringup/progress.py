@@ -19,10 +19,14 @@ Kind = Literal[
     "drain",
     "resumed",
     "stays",
+    "job",
     "packages",
     "python",
     "image",
     "serving",
+    "saving",
+    "restoring",
+    "reserved",
 ]
 
 

@@ -83,6 +83,16 @@ class PlainCommand(_Plain, TyperCommand):
         return [param for param in self.params if isinstance(param, TyperArgument)]
 
 
+class WordsCommand(PlainCommand):
+    """A command among whose words are some that begin with a dash and are no options, such as `-draft`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Set its own options apart, which take no values, and read all else as words."""
+        options = [word for word in args if word.startswith("--") or word == "-h"]
+        words = [word for word in args if word not in options]
+        return list(super().parse_args(ctx, [*filter("--".__ne__, options), "--", *words]))
+
+
 def make_command(row: Command) -> Any:
     """Make the library's command object of a row of the table."""
     if row.commands:
@@ -91,9 +101,8 @@ def make_command(row: Command) -> Any:
         return group
     module = importlib.import_module(f"podwright.cli.commands.{row.module}")
     single = typer.Typer(add_completion=False, context_settings=_CONTEXT, **_PLAIN)
-    single.command(row.name.split()[-1], cls=PlainCommand, help=row.help, epilog=row.example)(
-        getattr(module, row.function)
-    )
+    shape = WordsCommand if getattr(module, "WORDS_WITH_A_DASH", False) else PlainCommand
+    single.command(row.name.split()[-1], cls=shape, help=row.help, epilog=row.example)(getattr(module, row.function))
     return typer.main.get_command(single)
 
 

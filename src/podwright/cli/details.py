@@ -14,7 +14,21 @@ MORE = {
         "A server in the run, such as TensorBoard, is seen in a browser here, and by nobody else. On Slurm it must"
         " listen on all addresses of its node: the way there leads through the login node."
     ),
+    "console": (
+        "Prints a link that lets in once, and serves this home on the loopback until it is ended. From elsewhere it is"
+        " reached by `ssh -L 8080:localhost:8080`. Every page is also a part of the API, under /api/v1."
+    ),
     "report": "Prints the path of an HTML file that needs no network.",
+    "ps": (
+        "A filter compares id, name, state, target, user, team, tag, created, duration_s, goodput, cost, and what was"
+        " varied or told: `loss<0.3 and matrix.lr=0.01 and tag=paper and user=me`; with =, !=, <, <=, >, >=, ~ (a"
+        " part), and, or, not. With one the points of sweeps are looked at, too; a run without a value never fits."
+    ),
+    "best": "Of those that succeeded, by the goal, else by what the metric's name says. 1 when there is none.",
+    "diff": (
+        "Of what was asked, of code, environment, data and hardware; alike ends with 0, else 1. `compare` says what"
+        " it does to the time."
+    ),
     "compare": (
         "The exit code is 0 where they are the same, and 1 where they differ or nothing is\nproven. `report` shows"
         " runs side by side; `compare` judges them."
@@ -42,6 +56,19 @@ MORE = {
     ),
     "cost compare": "The tables that ship have few prices, dated and of low trust: name your own with\n`--prices`.",
     "pull": "Prints the paths of the copies.",
+    "export": (
+        "Record, series, sensors, logs, results and code. Values of the environment, secrets, tokens, settings and"
+        " paths of your home stay behind; `--dry-run` lists what goes. What programs wrote as results goes as it is."
+    ),
+    "import": (
+        "The file is taken up whole or not at all, and nothing in it is run. `run --like` of such a run shows its"
+        " command and code first."
+    ),
+    "sync": (
+        "Doing it again adds only what came since. MLflow's user, password and token come by MLFLOW_TRACKING_USERNAME,"
+        " _PASSWORD and _TOKEN. W&B is written offline, once a run is over, for `wandb sync`; it needs"
+        " `pip install 'podwright[wandb]'`."
+    ),
     "prune": "What they left on clusters goes too; a run whose cluster cannot be reached is left and named.",
     "rebuild": "The folders are the truth and the index is a cache of them: nothing is lost.",
     "design": "Prints switches, cables, networks, racks and the bill of materials.",
@@ -57,14 +84,21 @@ MORE = {
     ),
     "pod plan": "Nothing changes. With --out it is a project that plain `ansible-playbook` runs too.",
     "pod up": (
-        "Stages: base, mirror, registry, slurm, monitoring. What is as it should be is not touched; after an end in"
-        " between it goes on where it was. It needs `pip install 'podwright[bringup]'`."
+        "Stages: base, mirror, storage, netboot, registry, nvidia, slurm, kubernetes, monitoring, logging. What is as"
+        " it should be is not touched; after an end in between it goes on where it was. It needs"
+        " `pip install 'podwright[bringup]'`."
+    ),
+    "pod upgrade": (
+        "Goes to the release of `bringup.versions.slurm`: accounting, controller, backup, then nodes, drained first."
+        " A release that cannot read the state of the one that is there is refused, with the step between."
     ),
     "pod status": "Works before any `up`, too. Exit code 1 when a host differs or does not answer.",
     "pod replace": "Only this host is touched; its name and address are those of the host that is gone.",
     "pod secrets": (
-        "Secrets are munge_key, registry_password, ca_key, registry_key; left out: all of them. They lie encrypted"
-        " in the home; PODWRIGHT_VAULT_KEY_FILE names the file of the key. `up` brings them to the hosts."
+        "Secrets are munge_key, registry_password, ca_key, registry_key, logs_key, logs_client_key, exporters_key,"
+        " scrape_token, kubernetes_discovery; left out: all that the pod has. `show` prints the registry's password,"
+        " and no other one. They lie encrypted in the home; PODWRIGHT_VAULT_KEY_FILE names the file of the key. `up`"
+        " brings them to the hosts."
     ),
     "pod down": "Data, packages and files stay: `pod up` starts all of it again.",
     "pod power": (
@@ -93,6 +127,11 @@ MORE = {
         " checked first, by TLS of the pod's own authority."
     ),
     "waste": "All jobs where Slurm keeps account, else own runs. Whether a GPU was busy is known of own runs.",
+    "exporter": (
+        "Metrics are under our own names in base units and under those of NVIDIA's dcgm-exporter, before 4.9 and from"
+        " it. On a network it asks for TLS and a token, as it says who runs what."
+        " `pod up` starts it on every host with GPUs or jobs."
+    ),
     "lab": (
         "Every node has processes, a network and a name of its own, and may be killed or\ncut off. A lab is a pod:"
         " `run --on lab-slurm` uses it. It needs root."

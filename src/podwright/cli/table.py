@@ -51,12 +51,15 @@ _ROWS = {
     ),
     "Look": (
         Command("ps", "look.ps", "List the runs that are active and the latest others", "--all --json"),
+        Command("best", "look.ps", "Show the best run of a workload or a sweep", "segmentation --metric mean_iou"),
         Command("show", "look.show", "Show what is known of a run", "last"),
         Command("logs", "look.logs", "Print what the ranks wrote", "last --rank 3 --grep loss -f"),
-        Command("top", "look.top", "Watch the nodes of all active runs", "--once"),
+        Command("top", "look.top", "Watch the nodes of all active runs, or a whole pod", "adas"),
         Command("shell", "run.shell", "Open a shell beside the ranks of a run", "last --node 1"),
         Command("forward", "run.forward", "Reach a port of a run from this machine", "last 6006"),
+        Command("diff", "look.diff", "Say what differs between two runs", "segmentation-7f3k segmentation-9k2p"),
         Command("report", "look.report", "Write the report of a run, or of several side by side", "last"),
+        Command("console", "look.console", "Show and steer all of it in a browser", "--listen 127.0.0.1:8080"),
     ),
     "Prove": (
         Command(
@@ -83,7 +86,7 @@ _ROWS = {
             "cost", "prove.cost", "Compute what a pod and a result cost, and whether to rent instead", "pod pod.yaml"
         ).with_commands(
             ("pod", "What owning a pod costs, and a GPU hour of it", "pod.yaml"),
-            ("run", "What a result cost, failed tries included", "last --pod pod.yaml"),
+            ("run", "What a result of a run or of SUITE/CELL cost, failed tries included", "last --pod pod.yaml"),
             ("compare", "Owning against renting, and where both cost the same", "pod.yaml --rate 0.92"),
         ),
     ),
@@ -94,6 +97,11 @@ _ROWS = {
             "Copy results and checkpoints of a run to this machine",
             "last checkpoints --to best-model",
         ),
+        Command("export", "run.exchange", "Write runs into one file that may be given away", "last --to run.zip"),
+        Command("import", "run.exchange", "Take runs up that somebody exported", "run.zip"),
+        Command(
+            "sync", "run.exchange", "Write what runs told for MLflow, W&B or TensorBoard", "last --to tensorboard=tb"
+        ),
         Command("rm", "run.cancel", "Remove runs that have ended, with their folders", "last --yes"),
         Command(
             "prune",
@@ -101,6 +109,8 @@ _ROWS = {
             "Remove runs that ended long ago, with their folders",
             "--older 30d --keep-last 20 --dry-run",
         ),
+        Command("tag", "look.tag", "Tag runs, or take tags away", "segmentation-7f3k +paper -draft"),
+        Command("note", "look.tag", "Write a note on a run", "last 'the one with the new augmentation'"),
         Command("rebuild", "run.rebuild", "Make the index of runs again from their folders", ""),
     ),
     "Pods": (
@@ -127,11 +137,16 @@ _ROWS = {
         .with_commands(
             ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline"),
             ("up", "Give each host what the plan says", "pod.yaml --limit dgx[001-004]"),
+            ("upgrade", "Bring a pod to the releases that its file names", "pod.yaml --rolling 2"),
             ("status", "Compare each host with the plan", "pod.yaml --json"),
+            ("watch", "Write rules, alerts and dashboards of a pod", "pod.yaml --out watch"),
             module="pod.hosts",
         )
         .with_commands(
             ("replace", "Bring up a host that came in place of another", "pod.yaml dgx007"),
+            ("remove", "Take a host out of a pod", "pod.yaml dgx007 --yes"),
+            ("backup", "Write what cannot be made again into a file", "pod.yaml --out adas.backup"),
+            ("restore", "Put a backup back on fresh hosts", "pod.yaml adas.backup --yes"),
             ("secrets", "Make secrets of a pod again", "rotate pod.yaml --only munge_key"),
             ("down", "Take a pod's services off its hosts", "pod.yaml --yes"),
             module="pod.day_two",
@@ -150,9 +165,13 @@ _ROWS = {
             ("verify", "Look through an archive, file by file", "adas.tar --json"),
             ("serve", "Serve an archive to hosts", "adas.tar --address 10.0.0.1"),
         ),
+        Command("alerts", "look.alerts", "Say what fires on a pod, since when, and what to do", "adas"),
         Command("queue", "look.queue", "Show what runs on a target, what waits and why, and what is free", "adas"),
         Command(
             "waste", "look.waste", "Add up GPU hours that were held and idle, and what they cost", "adas --since 30d"
+        ),
+        Command(
+            "exporter", "look.exporter", "Tell Prometheus of this host's GPUs and ports, and whose they are", "--once"
         ),
         Command("lab", "lab.lab", "Try a pod: a real cluster on this machine", "up slurm --nodes 4").with_commands(
             ("up", "Start a lab, or whatever of it has died", "slurm --nodes 4"),
@@ -188,6 +207,11 @@ _ROWS = {
             ("find", "Find files by a filter", "a2d2 'camera=front_center and size>=1MB'"),
             ("stats", "Count what the labels hold", "a2d2 --per-image classes.csv"),
             ("tag", "Give files a tag, which filters know", "a2d2 'path~night' weather=rain"),
+        )
+        .with_commands(
+            ("show", "Show all that is known of one file", "a2d2 20180801_145028/label/cam_front_center/1.png"),
+            ("page", "Write a page with files of a dataset to look at", "a2d2 'Pedestrian>0' --out page.html"),
+            module="data.show",
         )
         .with_commands(
             ("policy", "Tag, copy, move or look at files by rule", "run night --dry-run"),

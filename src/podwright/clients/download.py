@@ -1,4 +1,4 @@
-"""Fetches a file only to see whether it is what it should be."""
+"""Fetches a file, and sees whether it is what it should be."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from podwright.clients.http_client import HttpClient, HttpError, request_of
 from podwright.spec.problems import refuse, short
 
-_CHUNK = 1 << 20
+_MOST_BYTES = 1 << 30
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 TIMEOUT_S = 60.0
 
 
-def check_digest(url: str, digest: str) -> None:
-    """Refuse a file that is not the one of this digest."""
+def fetch_checked(url: str, digest: str) -> bytes:
+    """Return a file; refuse one that is not the one of this digest."""
     if not url.startswith(("http://", "https://")):
         raise refuse(
             f'"{short(url)}" is no URL', hint="write it like `https://files.example/bios.bin`", field="--image"
@@ -22,12 +22,11 @@ def check_digest(url: str, digest: str) -> None:
     if not _DIGEST.fullmatch(digest):
         hint = "`sha256sum FILE` prints it; write `sha256:` before it"
         raise refuse(f'"{short(digest)}" is not a digest', hint=hint, field="--digest")
-    received = hashlib.sha256()
     try:
-        with HttpClient("followed", TIMEOUT_S).open(request_of(url)) as answer:
-            while chunk := answer.read(_CHUNK):
-                received.update(chunk)
+        _, content = HttpClient("followed", TIMEOUT_S).ask(request_of(url), _MOST_BYTES)
     except HttpError as error:
         raise refuse(f"{short(url)} cannot be fetched: {error}", field="--image") from None
-    if digest != f"sha256:{received.hexdigest()}":
-        raise refuse(f"{short(url)} is another file: sha256:{received.hexdigest()}", field="--digest")
+    found = hashlib.sha256(content).hexdigest()
+    if digest != f"sha256:{found}":
+        raise refuse(f"{short(url)} is another file: sha256:{found}", field="--digest")
+    return content

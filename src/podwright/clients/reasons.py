@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ssl
 
-CLOSING = ("exiting with failure status due to previous errors", "error is not recoverable: exiting now")
-"""What tar says after its reason."""
+CLOSING = (
+    "exiting with failure status due to previous errors",
+    "error is not recoverable: exiting now",
+    "kex_exchange_identification: connection closed by remote host",
+    "connection closed by unknown port 65535",
+)
+"""What tar says after its reason, and ssh where the host before another did not let it through."""
 
 
 def last_line(text: str, default: str) -> str:

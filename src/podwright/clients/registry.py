@@ -41,6 +41,8 @@ OCI, DOCKER = "application/vnd.oci.image", "application/vnd.docker.distribution"
 INDEXES = (f"{OCI}.index.v1+json", f"{DOCKER}.manifest.list.v2+json")
 MANIFESTS = (f"{OCI}.manifest.v1+json", f"{DOCKER}.manifest.v2+json")
 CERTIFICATES = ("/etc/containers/certs.d", "/etc/docker/certs.d", "~/.config/containers/certs.d")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+TOKEN = re.compile(r"[\x21-\x7e]+")
 ASKED = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -98,6 +100,22 @@ def digest_of(data: bytes | BufferedIOBase) -> str:
         data = io.BytesIO(data)
     data.seek(0)
     return f"sha256:{hashlib.file_digest(data, 'sha256').hexdigest()}"
+
+
+@contextmanager
+def understood(host: str) -> Iterator[None]:
+    """Say it in words where what a registry sent has not the form that manifests and configurations have."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise RegistryError(0, f"{host} describes the image in a form that is not known") from None
+
+
+def checked_digest(host: str, digest: object) -> str:
+    """Return the digest by which a registry names a part; nothing else may, as its bytes could not be checked."""
+    if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+        raise RegistryError(0, f"{host} names a part of the image by what is no digest")
+    return digest
 
 
 class Registry:
@@ -165,7 +183,8 @@ class Registry:
             if error.status != 404:
                 raise
         answered, _ = self._ask("POST", "blobs/uploads/", b"", {})
-        location = urljoin(self._url(""), answered["Location"])
+        with understood(self.host):
+            location = urljoin(self._url(""), answered["Location"])
         separator = "&" if urlsplit(location).query else "?"
         url = f"{location}{separator}{urlencode({'digest': digest})}"
         size = data.seek(0, os.SEEK_END)
@@ -243,11 +262,12 @@ class Registry:
         else:
             authorization = login.basic() if login is not None else ""
             request = request_of(f"{realm}?{urlencode(scope)}", authorization=authorization)
-        try:
+        with understood(self.host):
             row = json.loads(self._send(request)[1])
-        except ValueError:
-            row = {}
-        return str(row.get("token") or row.get("access_token") or "")
+            token = str(row.get("token") or row.get("access_token") or "")
+        if not TOKEN.fullmatch(token):
+            raise RegistryError(401, f"{host} gives no token that can be sent")
+        return token
 
 
 def _transport(host: str, local: bool) -> urllib.request.BaseHandler:
@@ -264,7 +284,7 @@ def _transport(host: str, local: bool) -> urllib.request.BaseHandler:
 def _error(error: ErrorAnswer) -> RegistryError:
     try:
         reasons = [str(row.get("message") or row.get("code")) for row in json.loads(error.body)["errors"]]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         reasons = []
     message = "; ".join(dict.fromkeys(reasons)) or f"it answers {error.status}"
     return RegistryError(error.status, message, error.headers.get("WWW-Authenticate") or "")

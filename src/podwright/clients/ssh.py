@@ -136,6 +136,23 @@ class Ssh:
             time.sleep(PAUSE_S * turn)
         raise self._refusal("it cannot be reached", done.stderr)
 
+    def fetch(self, argv: Sequence[str], to: BinaryIO) -> Answer:
+        """Run a command on the login node, and write what it prints; it is started once."""
+        command = [*self._ssh(), "-T", "--", self._login, _remote(argv)]
+        with tempfile.TemporaryFile() as said:
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said) as process:
+                given, out = cast(BinaryIO, process.stdin), cast(BinaryIO, process.stdout)
+                with suppress(BrokenPipeError), given:
+                    given.write(b"\n")
+                while (line := out.readline()) and line != f"{MARK}\n".encode():
+                    """What a profile prints is not ours."""
+                shutil.copyfileobj(out, to, 1 << 20)
+            said.seek(0)
+            err = said.read()
+        if process.returncode == SSH_FAILED:
+            raise self._refusal("it cannot be reached" if not line else "the connection broke", err)
+        return Answer(process.returncode, b"", err.decode("utf-8", "replace"))
+
     def _refusal(self, message: str, err: bytes) -> Refusal:
         reason = last_line(err.decode("utf-8", "replace"), "no answer")
         hint = f"try `ssh {self._login}`; it must work without Podwright"
@@ -159,7 +176,7 @@ class Ssh:
         has_person = sys.stdin is not None and sys.stdin.isatty()
         options = {
             "ControlMaster": "auto",
-            "ControlPath": str(_sockets() / f"{self._mark}-%C"),
+            "ControlPath": str(sockets() / f"{self._mark}-%C"),
             "ControlPersist": str(PERSIST_S),
             "BatchMode": "no" if has_person else "yes",
             "ServerAliveInterval": "15",
@@ -215,7 +232,7 @@ def _remote(argv: Sequence[str]) -> str:
     return "exec sh -lc " + shlex.join([REMOTE, "podwright", *argv])
 
 
-def _sockets() -> Path:
+def sockets() -> Path:
     """Return this user's folder of control sockets, a short path: a socket's name may have a hundred bytes only.
 
     Where somebody else has taken its name, this process has a folder of its own: then later commands connect anew.

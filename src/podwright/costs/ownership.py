@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from podwright.analysis.statistics import known_sum
 from podwright.costs.currencies import currency_hint
+from podwright.costs.ranges import HIGH, LOW, Range, bill_at, costs_at, is_ranged
 from podwright.design import Design
 from podwright.design.bom import Item
 from podwright.design.running import YEAR_H, YEARS, electricity, known_power_w
@@ -57,6 +58,13 @@ class CostItem:
     name: str
     amount: float | None
     origin: str
+    range: Range | None = None
+    """Between which amounts it lies, where a price that it comes from is a range."""
+
+    @property
+    def ends(self) -> Range:
+        """Return its range, which of one amount is that amount twice."""
+        return self.range or (self.amount or 0.0, self.amount or 0.0)
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,22 @@ class CostSheet:
     def total(self) -> float | None:
         """Return the sum of what is known; None where nothing is."""
         return known_sum(item.amount for item in self.items)
+
+    @property
+    def total_range(self) -> Range | None:
+        """Return between which sums the total lies; None where no line is a range."""
+        if not any(item.range for item in self.items):
+            return None
+        return sum(item.ends[0] for item in self.items), sum(item.ends[1] for item in self.items)
+
+    def between(self, low: CostSheet, high: CostSheet) -> CostSheet:
+        """Return it with the range of each line, by the same sheet at the low and at the high end of all prices."""
+        items = []
+        for item, *others in zip(self.items, low.items, high.items, strict=True):
+            amounts = [other.amount for other in others if other.amount is not None]
+            is_range = len(amounts) == len(others) and amounts[0] != amounts[-1]
+            items.append(replace(item, range=(min(amounts), max(amounts)) if is_range else None))
+        return replace(self, items=tuple(items))
 
     @property
     def missing(self) -> list[str]:
@@ -93,6 +117,7 @@ class CostSheet:
         return {
             "currency": self.currency,
             "total": self.total,
+            "total_range": self.total_range,
             "at_least": self.at_least,
             "missing": self.missing,
             "items": [asdict(item) for item in self.items],
@@ -112,6 +137,20 @@ class PodCosts:
     pue: float | None
     rent: float | None = None
     """Of a GPU hour, where the pod is rented and not owned."""
+    ends: tuple[PodCosts, PodCosts] | None = None
+    """The same at the low and at the high end of all prices, where one of them is a range."""
+
+    @property
+    def per_gpu_hour_range(self) -> Range | None:
+        """Return between which prices a used GPU hour lies; None where no price of it is a range."""
+        low, high = (end.per_gpu_hour for end in self.ends or (self, self))
+        return None if low is None or high is None or low == high else (low, high)
+
+    @property
+    def computed_range(self) -> Range | None:
+        """Return between which prices the lines of the sheet come to; None where no price is a range."""
+        low, high = (end.computed_per_gpu_hour for end in self.ends or (self, self))
+        return None if low is None or high is None or low == high else (low, high)
 
     @property
     def gpu_hours(self) -> float:
@@ -155,7 +194,7 @@ class PodCosts:
     def break_even(self, rent_per_gpu_hour: float) -> float | None:
         """Return the share of hours from which on owning is cheaper than renting; above 1: never."""
         total = self.sheet.total
-        if total is None or not self.gpus or self.rent is not None:
+        if total is None or not self.gpus:
             return None
         return total / self.gpu_hours / rent_per_gpu_hour
 
@@ -217,8 +256,15 @@ def check_priced(pod: Pod) -> None:
 
 
 def costs_of_bill(pod: Pod, bill: Sequence[Item]) -> PodCosts:
-    """Return what a pod costs by its file and its bill of materials."""
-    costs = pod.costs
+    """Return what a pod costs by its file and its bill of materials; with ranges where its prices are."""
+    costs = _costs_at(pod, pod.costs, bill)
+    if not is_ranged(pod.costs, bill):
+        return costs
+    low, high = (_costs_at(pod, costs_at(pod.costs, end), bill_at(bill, end)) for end in (LOW, HIGH))
+    return replace(costs, sheet=costs.sheet.between(low.sheet, high.sheet), ends=(low, high))
+
+
+def _costs_at(pod: Pod, costs: Costs, bill: Sequence[Item]) -> PodCosts:
     years, gpus, power_w = costs.years or YEARS, _gpus(pod), known_power_w(bill)
     bought = list(_bought(bill))
     capital = sum(item.amount or 0.0 for item in bought)

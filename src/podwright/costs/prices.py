@@ -7,13 +7,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from podwright.costs.ranges import Range
 from podwright.spec.forms import read_text
 from podwright.spec.source import decode, read_source
-from podwright.spec.types import Count, Line, Name, Number, Strict
+from podwright.spec.types import Count, Line, Name, Number, PriceRange, RangedPrice, Strict, wrong
 
 Positive = Annotated[Number, Field(gt=0)]
+
+
+def _positive(price: float) -> float:
+    if price <= 0:
+        raise wrong("must be more than zero")
+    return price
 
 
 class PriceOffer(Strict):
@@ -22,7 +29,10 @@ class PriceOffer(Strict):
     name: Line = Field(description="what the seller calls it")
     accelerator: Line = Field(description="which GPU it has")
     gpus: Count = Field(description="how many of them")
-    per_hour: Positive = Field(description="price of an hour of all of it")
+    per_hour: Annotated[RangedPrice, AfterValidator(_positive)] = Field(description="price of an hour of all of it")
+    interruptions_per_day: Annotated[Number, Field(ge=0)] = Field(
+        default=0.0, description="how often a day it, or a part of it, is taken away: of spot machines"
+    )
     work_per_gpu_hour: Positive | None = Field(
         default=None, description="samples or results that one GPU does in an hour, measured or published"
     )
@@ -31,6 +41,14 @@ class PriceOffer(Strict):
     def per_gpu_hour(self) -> float:
         """Return the price of a GPU hour."""
         return self.per_hour / self.gpus
+
+    @property
+    def per_gpu_hour_range(self) -> Range | None:
+        """Return the same at both ends of a price that is a range."""
+        if not isinstance(self.per_hour, PriceRange):
+            return None
+        low, high = self.per_hour.ends
+        return low / self.gpus, high / self.gpus
 
 
 class PriceTable(Strict):

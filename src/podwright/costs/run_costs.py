@@ -14,9 +14,10 @@ from typing import Any
 from podwright.analysis.energy import Energy, energy_of
 from podwright.analysis.statistics import known_sum
 from podwright.costs.ownership import CostItem, CostSheet, PodCosts, pod_costs
+from podwright.costs.ranges import HIGH, LOW, Range, costs_at
 from podwright.runs import RunFolder
 from podwright.runs.events import AttemptStarted, Event, PilotStarted
-from podwright.runs.record import Asked, Record
+from podwright.runs.record import Record
 from podwright.runs.training_clock import TrainingClock
 from podwright.spec import Costs, Pod
 from podwright.theme import words
@@ -54,7 +55,10 @@ class RunCosts:
         if total is None:
             return None
         note = "at least: " if self.sheet.at_least else ""
-        return {"amount": round(total, 4), "currency": self.sheet.currency, "origin": f"{note}{self.held_text}"}
+        row = {"amount": round(total, 4), "currency": self.sheet.currency, "origin": f"{note}{self.held_text}"}
+        if self.sheet.total_range is not None:
+            row["range"] = [round(end, 4) for end in self.sheet.total_range]
+        return row
 
     @property
     def held_text(self) -> str:
@@ -82,21 +86,46 @@ def phases_of(record: Record, events: Iterable[Event]) -> Phases:
     return Phases(*spans)
 
 
+@dataclass(frozen=True)
+class RunUse:
+    """What a run had of its pod: machines for a time, energy as far as it was measured, and space."""
+
+    gpus: int
+    nodes: int
+    phases: Phases
+    energy: Energy
+    saved_bytes: int = 0
+
+
 def cost_of_run(folder: RunFolder, record: Record, pod: Pod) -> RunCosts:
     """Return what a run cost with the prices of a pod, its own or another."""
-    costs, prices, share = pod_costs(pod), pod.costs, _share_of(folder.asked, pod_costs(pod))
+    asked, phases = folder.asked, phases_of(record, folder.events())
     energy = energy_of(folder.samples(), dict(enumerate(record.hosts)))
-    phases = phases_of(record, folder.events())
-    kwh = None if energy.kwh is None else energy.kwh * (prices.pue or 1.0)
+    use = RunUse(asked.gpus, asked.allocated_nodes, phases, energy, folder.saved_bytes())
+    return cost_of_use(use, pod, record.state == "succeeded")
+
+
+def cost_of_use(use: RunUse, pod: Pod, succeeded: bool = True) -> RunCosts:
+    """Return the same of what it had; at both ends of the prices where some are ranges."""
+    costs, prices = pod_costs(pod), pod.costs
+    sheet = _sheet(use, costs, prices)
+    if costs.ends is not None:
+        low, high = (_sheet(use, costs.ends[end], costs_at(prices, end)) for end in (LOW, HIGH))
+        sheet = sheet.between(low, high)
+    kwh = None if use.energy.kwh is None else use.energy.kwh * (prices.pue or 1.0)
     co2 = None if kwh is None or prices.grid_co2_kg_kwh is None else kwh * prices.grid_co2_kg_kwh
-    items = list(_machines(share, phases, costs))
+    return RunCosts(sheet, use.phases, kwh, co2, succeeded)
+
+
+def _sheet(use: RunUse, costs: PodCosts, prices: Costs) -> CostSheet:
+    share = _share_of(use, costs)
+    items = list(_machines(share, use.phases, costs))
     if costs.rent is None:
-        items += _people(share, phases, costs)
-        items += _electricity(share, phases, costs, energy, prices)
-    items.append(_storage(folder.saved_bytes(), prices))
+        items += _people(share, use.phases, costs)
+        items += _electricity(share, use.phases, costs, use.energy, prices)
+    items.append(_storage(use.saved_bytes, prices))
     beneath = () if costs.rent is not None else tuple(costs.sheet.missing)
-    sheet = CostSheet(costs.sheet.currency, tuple(items), beneath)
-    return RunCosts(sheet, phases, kwh, co2, record.state == "succeeded")
+    return CostSheet(costs.sheet.currency, tuple(items), beneath)
 
 
 @dataclass(frozen=True)
@@ -108,10 +137,10 @@ class _Share:
     per_hour: float | None
 
 
-def _share_of(asked: Asked, costs: PodCosts) -> _Share:
-    count, noun, each = asked.gpus, "GPU", costs.per_gpu_hour
-    if not asked.gpus:
-        count, noun, each = asked.nodes, "node", costs.per_node_hour
+def _share_of(use: RunUse, costs: PodCosts) -> _Share:
+    count, noun, each = use.gpus, "GPU", costs.per_gpu_hour
+    if not use.gpus:
+        count, noun, each = use.nodes, "node", costs.per_node_hour
     return _Share(count, noun, None if each is None else each * count)
 
 
@@ -178,6 +207,15 @@ def _storage(saved_bytes: int, prices: Costs) -> CostItem:
     if prices.storage_tb_month is not None or not saved_bytes:
         amount = saved_bytes / 1e12 * (prices.storage_tb_month or 0.0)
     return CostItem("storage", amount, f"{saved_bytes / 1e9:.3g} GB kept for a month; storage_tb_month")
+
+
+def per_result_range(runs: Sequence[RunCosts]) -> Range | None:
+    """Return between which prices a result lies; None where no price is a range."""
+    results, ranges = sum(run.succeeded for run in runs), [run.sheet.total_range for run in runs]
+    ends = [end for end in ranges if end is not None]
+    if not results or len(ends) < len(ranges):
+        return None
+    return sum(low for low, _ in ends) / results, sum(high for _, high in ends) / results
 
 
 def per_result(runs: Sequence[RunCosts]) -> float | None:

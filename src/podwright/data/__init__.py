@@ -11,6 +11,7 @@ from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.data.catalog.carry import Accept
+    from podwright.data.catalog.description import FileDescription
     from podwright.data.catalog.history import Keep
     from podwright.data.catalog.scan import Scanned
     from podwright.data.exchange.exporting import Exported
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from podwright.data.policies.folder import Policy
     from podwright.data.policies.policies import Policies, PolicyReport
     from podwright.data.progress import Advance, Progress
-    from podwright.data.requests import FindRequest, ScanRequest, ShowRequest, StatsRequest
+    from podwright.data.requests import FindRequest, FurtherRoots, ScanRequest, ShowRequest, StatsRequest
     from podwright.data.results import CatalogListing, DatasetColumns, Found, SelectionFiles
+    from podwright.data.selecting.gallery import Gallery
     from podwright.data.selecting.select import Choice
     from podwright.data.selecting.selections import Selection
     from podwright.data.similar.known import Vectors
@@ -38,9 +40,12 @@ __all__ = [
     "Choice",
     "DatasetColumns",
     "Exported",
+    "FileDescription",
     "FileRole",
     "FindRequest",
     "Found",
+    "FurtherRoots",
+    "Gallery",
     "Imported",
     "Keep",
     "Layout",

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podwright.data.catalog.carry import Accept
 from podwright.data.catalog.store import Store, open_store
 from podwright.data.extra import need_packages
 from podwright.data.launcher import CatalogLauncher
@@ -30,12 +29,13 @@ from podwright.data.results import (
     SelectionFiles,
     Tagged,
 )
-from podwright.data.tree.paths import shown
+from podwright.data.tree.known_layouts import layout_name
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.clients.clickhouse import ClickHouse
     from podwright.data.catalog.dataset import Dataset
+    from podwright.data.catalog.description import FileDescription
     from podwright.data.catalog.growth import DatasetGrowth
     from podwright.data.catalog.revert import Reverted
     from podwright.data.catalog.scan import Scanned
@@ -47,10 +47,12 @@ if TYPE_CHECKING:
     from podwright.data.policies.policies import Policies
     from podwright.data.query.sql import QueryRows
     from podwright.data.selecting.copying import Copied
+    from podwright.data.selecting.gallery import Gallery
     from podwright.data.selecting.select import Choice, Difference
     from podwright.data.selecting.selections import Selection
     from podwright.data.similar.known import Vectors
     from podwright.data.similar.listing import Similar
+    from podwright.data.tree.roots import Roots
 
 
 class Catalog:
@@ -82,14 +84,16 @@ class Catalog:
         Each step ends with a generation that is whole: whoever is killed between two goes on with the next scan.
         """
         from podwright.data.catalog.rescan import rescan
-        from podwright.data.catalog.scan import scan
+        from podwright.data.catalog.scan import root_of, scan
+        from podwright.data.tree.roots import labelled
 
         # Asked before the hours of a scan for it.
         server = self._answering(request.catalog) if request.catalog else None
-        if request.quick and self._lies_at(request.dataset, request.root):
+        roots = labelled([root_of(root) for root in (request.root, *request.further.roots)], request.further.labels)
+        if request.quick and self._lies_at(request.dataset, roots):
             scanned = rescan(self._store, request.dataset, accept=request.accept)
         else:
-            scanned = scan(self._store, request.root, request.dataset, request.layout, progress, request.accept)
+            scanned = scan(self._store, roots, request.dataset, request.layout, progress, request.accept)
         if request.checksums:
             from podwright.data.policies.checksums import add_checksums
 
@@ -101,22 +105,18 @@ class Catalog:
             scanned = replace(scanned, published=publish(self._store, request.dataset, server, request.everything))
         return scanned
 
-    def _lies_at(self, dataset: str, root: Path | str) -> bool:
+    def _lies_at(self, dataset: str, roots: Roots) -> bool:
         """Say whether a dataset is known, and of this folder; what lies behind an address has no folders to look at."""
-        if dataset not in self._store.datasets() or "://" in str(root):
+        if dataset not in self._store.datasets() or roots.has_address:
             return False
         with self.open(dataset) as opened:
-            return opened.root == shown(os.fsencode(Path(root).resolve()))
+            return opened.roots == roots
 
     def move(self, dataset: str, old: str, new: str, progress: Progress = unheard) -> Scanned:
         """Scan a dataset that lies elsewhere now, and keep all that is known of files of the same name and size."""
-        from podwright.data.catalog.scan import scan
+        from podwright.data.catalog.moving import move
 
-        with self.open(dataset) as opened:
-            root, layout = opened.root, opened.layout.name
-        if root not in (old.rstrip("/"), shown(os.fsencode(Path(old).resolve()))):
-            raise refuse(f"{dataset} lies in {root}", hint=f"podwright data move {dataset} {root} {new}", field="OLD")
-        return scan(self._store, new, dataset, layout, progress, Accept(moved=True))
+        return move(self._store, dataset, old, new, progress)
 
     def history(self, dataset: str) -> GenerationHistory:
         """Return the generations of a dataset that can be gone back to, the newest first."""
@@ -139,23 +139,9 @@ class Catalog:
 
         A scan begins when nothing has changed for so long; where the kernel lost events all of it is scanned again.
         """
-        from podwright.data.catalog.rescan import rescan
-        from podwright.data.catalog.scan import scan
-        from podwright.data.tree.watch import Watch
+        from podwright.data.catalog.watching import watch
 
-        with self.open(dataset) as opened:
-            root, layout = opened.root_bytes, opened.layout.name
-        watch = Watch(root)
-        try:
-            # Behind the watches: what changes from here on is heard.
-            yield scan(self._store, Path(os.fsdecode(root)), dataset, layout)
-            for changes in watch.changes(settle_s, stop):
-                if changes.lost:
-                    yield scan(self._store, Path(os.fsdecode(root)), dataset, layout)
-                else:
-                    yield rescan(self._store, dataset, changes.folders, changes.trees)
-        finally:
-            watch.close()
+        yield from watch(self._store, dataset, settle_s, stop)
 
     def import_tree(self, root: Path, format_name: str, dataset: str, progress: Progress = unheard) -> Imported:
         """Scan a folder of COCO, YOLO, Cityscapes or KITTI under a name, and count what its labels hold."""
@@ -177,14 +163,30 @@ class Catalog:
         """Return the files that a filter chooses; `open` goes through more of them than memory holds."""
         started = time.monotonic()
         with self.open(request.dataset, request.catalog) as opened:
-            condition = opened.condition(request.where)
-            files = list(opened.find(condition, request.limit))
+            condition, order = opened.condition(request.where), opened.order(request.sort)
+            files = list(opened.find(condition, request.limit, order))
             size_bytes = None
             if request.sizes:
                 count, size_bytes = opened.count(condition)
             else:
                 count = opened.count_files(condition)
             return Found(opened.root, count, size_bytes, files, opened.left_out, time.monotonic() - started)
+
+    def describe(self, dataset: str, path: str) -> FileDescription:
+        """Return all that is known of one file, by its path as it lies or as `find` shows it."""
+        from podwright.data.catalog.dataset import open_dataset
+        from podwright.data.catalog.description import describe
+
+        with open_dataset(self._store, dataset) as opened:
+            return describe(opened, path)
+
+    def gallery(self, dataset: str, where: str | None, most: int) -> Gallery:
+        """Return the samples that a filter chooses, with pictures of so many of them."""
+        from podwright.data.catalog.dataset import open_dataset
+        from podwright.data.selecting.gallery import gallery_of
+
+        with open_dataset(self._store, dataset) as opened:
+            return gallery_of(opened, where, most)
 
     def stats(self, request: StatsRequest, progress: Progress = unheard) -> Statistics:
         """Count the labels that are not counted yet, and return what all of them hold; of a catalog what is there."""
@@ -261,7 +263,8 @@ class Catalog:
 
         datasets = []
         for name, entry in published_datasets(self._server(catalog)).items():
-            datasets.append(DatasetSummary(name, *(entry.meta[key] for key in ("files", "bytes", "layout", "root"))))
+            files, size_bytes, layout, root = (entry.meta[key] for key in ("files", "bytes", "layout", "root"))
+            datasets.append(DatasetSummary(name, files, size_bytes, layout_name(layout), root))
         return CatalogListing(datasets, [])
 
     def show(self, request: ShowRequest) -> DatasetColumns | SelectionFiles:
@@ -284,7 +287,7 @@ class Catalog:
 
     def _summary(self, name: str, catalog: str | None) -> DatasetSummary:
         with self.open(name, catalog) as opened:
-            return DatasetSummary(name, *opened.count(opened.condition(None)), opened.layout.name, opened.root)
+            return DatasetSummary(name, *opened.count(opened.condition(None)), opened.layout.name, opened.roots.shown)
 
     def diff(self, first: str, second: str) -> Difference:
         """Return how the second selection differs from the first."""
@@ -324,8 +327,8 @@ class Catalog:
         from podwright.data.similar.known import Looks
 
         with self.open(dataset) as opened:
-            root = opened.root_bytes
-        return Looks(self._store, dataset, root).keep_vectors(file)
+            roots = opened.roots
+        return Looks(self._store, dataset, roots).keep_vectors(file)
 
     def forget(
         self, name: str, catalog: str | None = None, agree: Callable[[str | None], bool] = lambda address: True

@@ -10,6 +10,17 @@ from podwright.data.catalog.carry import AS_LAST_TIME, Accept
 
 
 @dataclass(frozen=True)
+class FurtherRoots:
+    """Roots of a dataset beside its first, and the label that the paths of each begin with."""
+
+    roots: tuple[Path | str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+NO_FURTHER = FurtherRoots()
+
+
+@dataclass(frozen=True)
 class ScanRequest:
     """A tree, or what lies behind an address, that is scanned under a name."""
 
@@ -26,6 +37,7 @@ class ScanRequest:
     """Publish also what not everybody may read."""
     accept: Accept = AS_LAST_TIME
     """What is right although it would lose what is known: an emptied root, or another tree under the name."""
+    further: FurtherRoots = NO_FURTHER
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,8 @@ class FindRequest:
     sizes: bool = True
     """Add up the bytes of all files that fit, which takes longer than to count them."""
     catalog: str | None = None
+    sort: str | None = None
+    """A column, the least first; with a dash before it the greatest."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,11 @@ class SelectionFiles:
     selection: Selection
     files: Sequence[tuple[str, SampleFile]]
     runs: Sequence[Mapping[str, Any]]
+
+    def whole_paths(self) -> Iterator[bytes]:
+        """Yield where each file lies."""
+        for _, file in self.files:
+            yield self.selection.roots.whole(file.path_bytes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `data ls SELECTION`."""

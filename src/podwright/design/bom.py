@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from podwright.design.domains import NVLINK_SWITCH, PARTS, POWER_SHELF
 from podwright.design.floor import CABLE_MANAGER, Floor
 from podwright.design.plugs import CablePart
 from podwright.design.racks import model_name, switch_model
@@ -54,6 +55,7 @@ def bill(
         *_managers(requirements),
         *_storage(requirements),
         Item("rack", height, f"rack, {height}", len(floor.racks), None, None),
+        *_domain_parts(floor),
         *_cable_managers(floor),
         Item("power feed", "pdu", "power distribution unit, one feed", len(floor.pdus), None, None),
         *_parts(requirements.pod.costs.cable_prices, parts),
@@ -106,6 +108,13 @@ def _cable_managers(floor: Floor) -> list[Item]:
     if not floor.cable_managers:
         return []
     return [Item(CABLE_MANAGER, CABLE_MANAGER, f"{CABLE_MANAGER}, 1 unit", floor.cable_managers, None, None)]
+
+
+def _domain_parts(floor: Floor) -> list[Item]:
+    """List what comes with the racks of NVLink domains; its power is in that of their nodes."""
+    counted = Counter((device.kind, device.model) for device in floor.devices if device.kind in PARTS)
+    titles = {NVLINK_SWITCH: "tray of NVLink switches, 1 unit", POWER_SHELF: "power shelf, 1 unit"}
+    return [Item(kind, model, titles[kind], count, None, 0.0) for (kind, model), count in counted.items()]
 
 
 def _storage(requirements: Requirements) -> list[Item]:

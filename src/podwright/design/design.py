@@ -42,6 +42,12 @@ class Design(Blueprint):
             files["growth.csv"] = growth_plan(growth)
         return files
 
+    def workbook(self) -> bytes:
+        """Return the cable plan as a workbook (XLSX), a sheet for each rack."""
+        from podwright.design.exports.workbook import cable_workbook
+
+        return cable_workbook(self)
+
     def growth_from(self, old: Blueprint, allow_moves: bool = False) -> Growth:
         """Return what it takes to make this pod of an older one; moves of cables in use are refused unless allowed."""
         from podwright.design.growth import allowed_growth

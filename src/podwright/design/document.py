@@ -76,6 +76,7 @@ def _racks(design: Blueprint) -> dict[str, Any]:
     floor = design.floor
     return {
         "count": len(floor.racks),
+        "nvlink_domains": len(design.requirements.domains_there),
         "power_w": round(floor.power_w),
         "unknown_power": list(floor.unknown_power),
         "weight_kg": round(floor.weight_kg),
@@ -87,6 +88,8 @@ def _racks(design: Blueprint) -> dict[str, Any]:
 def _rack(rack: Rack) -> dict[str, Any]:
     devices = [{"unit": unit, **_pick(device, "name", "model")} for unit, device in rack.devices]
     sizes = {"power_w": round(rack.power_w), "weight_kg": round(rack.weight_kg), "used_units": rack.used_units}
+    sizes |= {"limit_w": round(rack.limit_w), "headroom_w": round(rack.headroom_w)}
+    sizes["heat_btu_h"] = round(rack.heat_btu_h)
     return {"name": rack.name, **sizes, "devices": devices}
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from podwright.design.domains import NVLINK_SWITCH, POWER_SHELF
+
 CABLE_MANAGER = "cable manager"
 # A watt that is drawn is a watt of heat, which those who cool a hall count in British thermal units for each hour.
 BTU_H = 3.412
@@ -34,7 +36,7 @@ class Device:
     @property
     def is_switch(self) -> bool:
         """Return whether it is a switch, whose cables want a manager beside it."""
-        return self.kind not in ("node", "storage", "manager", CABLE_MANAGER)
+        return self.kind not in ("node", "storage", "manager", CABLE_MANAGER, NVLINK_SWITCH, POWER_SHELF)
 
 
 class RackPlace(NamedTuple):
@@ -48,12 +50,23 @@ class RackPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rack:
-    """One rack with its devices, lowest first."""
+    """One rack with its devices, lowest first, and the most power that it may draw."""
 
     name: str
     row: int
     column: int
     devices: tuple[tuple[int, Device], ...]
+    limit_w: float
+
+    @property
+    def headroom_w(self) -> float:
+        """Return what each of its two feeds has left when it carries the rack alone."""
+        return self.limit_w - self.power_w
+
+    @property
+    def heat_btu_h(self) -> float:
+        """Return what is known of its heat."""
+        return sum(device.heat for _, device in self.devices)
 
     @property
     def power_w(self) -> float:
@@ -79,8 +92,7 @@ class Rack:
         devices = [device for _, device in self.devices if device.kind != CABLE_MANAGER]
         power, weight = "power not known", "weight not known"
         if self.power_w:
-            heat = sum(device.heat for device in devices)
-            text = f"{self.power_w / 1000:,.1f} kW ({heat:,.0f} BTU/h)"
+            text = f"{self.power_w / 1000:,.1f} kW ({self.heat_btu_h:,.0f} BTU/h)"
             power = _at_least(text, any(device.power_w is None for device in devices))
         if self.weight_kg:
             weight = _at_least(f"{self.weight_kg:,.0f} kg", any(device.weight_kg is None for device in devices))

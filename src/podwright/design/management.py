@@ -6,13 +6,21 @@ fixed things first. So growth adds cables at the end of both rows and moves none
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil
 
 from podwright.design.floor import FEEDS, Floor
+from podwright.design.management_ports import (
+    ManagementPorts,
+    controller_names,
+    further_controllers,
+    host_ports,
+    other_ports,
+    others_planned,
+)
 from podwright.design.management_tiers import (
     KEPT_PORTS,
     LEAST_PORTS,
@@ -25,9 +33,7 @@ from podwright.design.management_tiers import (
 )
 from podwright.design.networks import Network, NetworkRequest, cut_networks
 from podwright.design.requirements import Requirements
-from podwright.design.speeds import FASTEST_TWISTED_GBPS
 from podwright.design.wiring import Cable, Switch
-from podwright.spec import NodeModel
 from podwright.spec.hardware import ManagementFabric
 from podwright.spec.problems import refuse
 
@@ -52,16 +58,6 @@ class Management:
         return sum(switch.tier == tier for switch in self.switches)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ports:
-    """The management ports of one device: twisted pair, with the BMC's last, and fast ones."""
-
-    device: str
-    slow: int
-    fast: int
-    has_bmc: bool
-
-
 class ManagementPlan:
     """Which port goes where, before it is known in how many racks all stands; switch numbers count from 0."""
 
@@ -71,9 +67,9 @@ class ManagementPlan:
         # A switch without ports of their own for up-links keeps two of the others.
         self.kept = 0 if self.switch.uplink_ports else len(PLANES)
         self.ports = self.switch.ports - self.kept
-        self.nodes = [_ports(host, requirements.models[host]) for host in requirements.hosts]
+        self.nodes = [host_ports(host, requirements.models[host]) for host in requirements.hosts]
         managed = [switch for switch in switches if requirements.has_management_port(switch.fabric)]
-        self.others = list(_others(requirements, managed))
+        self.others = list(other_ports(requirements, managed))
         # A device without a name is a block of storage that comes with later nodes: its port is kept.
         self.all = [*self.nodes, *(ports for ports in self.others if ports.device)]
         self.width = max((ports.slow for ports in self.nodes), default=1)
@@ -82,15 +78,16 @@ class ManagementPlan:
         self.node_switches = ceil(len(self.nodes) / self.per_switch)
         self.planned_node_switches = ceil(requirements.planned / self.per_switch)
         self.other_switches = ceil(sum(ports.slow for ports in self.others) / self.ports)
-        self.others_planned = _others_planned(requirements, managed, self.others)
+        self.others_planned = others_planned(requirements, managed, self.others)
         self.planned_other_switches = ceil(self.others_planned / self.ports)
+        self.controllers = list(further_controllers(requirements))
         # On the switches above, the fast ports of all planned nodes come first, then up-links.
         self.fast_width = ceil(max((ports.fast for ports in self.nodes), default=0) / 2)
         self.fast_places = requirements.planned * self.fast_width
 
     def central(self, slots: int) -> list[Switch]:
         """Return the switches that are not beside nodes when all planned nodes are there, in so many rack places."""
-        leaves = [*self._other_leaves(self.planned_other_switches), *self._power_leaves(slots)]
+        leaves = [*self._other_leaves(self.planned_other_switches), *self._late_leaves(slots)]
         tiers = self._tiers(slots)
         if tiers is None:
             return leaves
@@ -99,12 +96,13 @@ class ManagementPlan:
     def switches(self, slots: int) -> list[Switch]:
         """Return the switches that are there now; those of the power feeds are there for all places of racks."""
         tiers = self._tiers(slots)
-        leaves = [*self.node_leaves(), *self._other_leaves(self._others_now(slots)), *self._power_leaves(slots)]
+        leaves = [*self.node_leaves(), *self._other_leaves(self._others_now(slots)), *self._late_leaves(slots)]
         return leaves if tiers is None else [*leaves, *tier_switches(self._present(tiers, slots))]
 
     def made(self, fabric: ManagementFabric, floor: Floor) -> Management:
         """Return the network of what stands on a floor."""
-        cables = [*self._leaf_cables(), *self._power_cables(floor), *self._uplinks(floor.slots)]
+        late = [*self._power_cables(floor), *self._controller_cables(floor.slots)]
+        cables = [*self._leaf_cables(), *late, *self._uplinks(floor.slots)]
         tiers = self._tiers(floor.slots)
         if tiers is not None:
             cables += [*self._fast_cables(tiers), *tiers.cables(self._present(tiers, floor.slots))]
@@ -115,7 +113,7 @@ class ManagementPlan:
             cables=cables,
             networks=cut_networks(self.requirements.pod.name, fabric.network, *self._networks(switches, floor)),
             bmc_ports=bmc,
-            node_ports=sum(ports.slow + ports.fast for ports in self.all) - bmc,
+            node_ports=sum(ports.slow + ports.fast for ports in self.all) - bmc + sum(map(bool, self.controllers)),
             pdus=tuple(floor.pdus),
             notes=tuple(self._notes()),
         )
@@ -151,7 +149,7 @@ class ManagementPlan:
 
     def _power_cables(self, floor: Floor) -> Iterator[Cable]:
         """Yield the cable of each power feed: to the last ports of a lone switch, else to switches of their own."""
-        home = self._power_home(floor.slots)
+        home = self._spare_home(floor.slots)
         for pdu, index in floor.pdus.items():
             switch, port = divmod(index, self.ports)
             name = _power_leaf(switch)
@@ -159,23 +157,41 @@ class ManagementPlan:
                 name, port = home, self.ports - 1 - index
             yield Cable("management", "power", pdu, 1, name, port + 1)
 
-    def _power_home(self, slots: int) -> str:
-        """Return the switch that has ports to spare for all power feeds; nothing where they need their own."""
+    def _controller_cables(self, slots: int) -> Iterator[Cable]:
+        """Yield the cables of further controllers of storage: to other switches than the first where they can be."""
+        home, ports = self._spare_home(slots), Counter[str]()
+        for number, block in enumerate(self.controllers):
+            ports[block] += 1
+            switch, index = divmod(number, self.ports)
+            name = _storage_leaf(switch)
+            if home:
+                name, index = home, self.ports - 1 - FEEDS * slots - number
+            if block:
+                yield Cable("management", "controller", block, ports[block] + 1, name, index + 1)
+
+    def _spare_home(self, slots: int) -> str:
+        """Return the switch with ports to spare for power feeds and controllers; nothing where they need their own."""
         planned = self.planned_node_switches, self.planned_other_switches
         name, used = _other_leaf(0), self.others_planned
         if planned == (1, 0):
             name, used = _leaf(0), self.requirements.planned * (self.ports // self.per_switch)
         has_home = planned[1] == 1 or planned == (1, 0)
-        return name if has_home and used + FEEDS * slots <= self.ports else ""
+        return name if has_home and used + FEEDS * slots + len(self.controllers) <= self.ports else ""
 
-    def _power_leaves(self, slots: int) -> list[Switch]:
-        if self._power_home(slots):
+    def _late_leaves(self, slots: int) -> list[Switch]:
+        """Return the switches of power feeds and of further controllers."""
+        if self._spare_home(slots):
             return []
-        count = ceil(FEEDS * slots / self.ports)
-        return [Switch(_power_leaf(i), "management", "leaf", 0, INFRA, i + 1) for i in range(count)]
+        rows = ((_power_leaf, FEEDS * slots), (_storage_leaf, len(self.controllers)))
+        leaves: list[Switch] = []
+        for name, devices in rows:
+            count = ceil(devices / self.ports)
+            first = len(leaves) + 1
+            leaves += [Switch(name(i), "management", "leaf", 0, INFRA, first + i) for i in range(count)]
+        return leaves
 
     def _others_now(self, slots: int) -> int:
-        if self._power_home(slots) == _other_leaf(0):
+        if self._spare_home(slots) == _other_leaf(0):
             return max(self.other_switches, 1)
         return self.other_switches
 
@@ -190,7 +206,7 @@ class ManagementPlan:
         first += self.planned_node_switches
         places += [(_other_leaf(i), first + i) for i in range(self._others_now(slots))]
         first += self.planned_other_switches
-        places += [(switch.name, first + switch.number - 1) for switch in self._power_leaves(slots)]
+        places += [(switch.name, first + switch.number - 1) for switch in self._late_leaves(slots)]
         for name, index in places:
             for plane in PLANES[: self.switch.uplink_ports or len(PLANES)]:
                 above, port = SITE, index * len(PLANES) + plane + 1
@@ -220,7 +236,7 @@ class ManagementPlan:
 
     def _tiers(self, slots: int) -> Tiers | None:
         """Return the tiers above the leaves; None where a lone leaf, or each of them, goes to the site's network."""
-        leaves = self.planned_node_switches + self.planned_other_switches + len(self._power_leaves(slots))
+        leaves = self.planned_node_switches + self.planned_other_switches + len(self._late_leaves(slots))
         fast = sum(_pairs_of(ports.fast) for ports in self.others)
         if self.above is None or (leaves < 2 and not self.fast_places and not fast):
             return None
@@ -257,6 +273,9 @@ class ManagementPlan:
             NetworkRequest("power", "power feeds of the racks", first + 4, [(0, places)]),
             NetworkRequest("backbone", "switches that join others", first + 5, [(0, backbone)]),
         ]
+        if self.controllers:
+            names = [(0, list(controller_names(self.controllers)))]
+            new.append(NetworkRequest("controllers", "further controllers of storage systems", first + 6, names))
         return old, new
 
     def _lowest_of_ever(self) -> list[str]:
@@ -303,6 +322,10 @@ def _power_leaf(number: int) -> str:
     return f"mg-power-{number + 1:02d}"
 
 
+def _storage_leaf(number: int) -> str:
+    return f"mg-storage-{number + 1:02d}"
+
+
 def _leaf(number: int) -> str:
     return f"mg-node-{number + 1:02d}"
 
@@ -311,61 +334,6 @@ def _other_leaf(number: int) -> str:
     return f"mg-infra-{number + 1:02d}"
 
 
-def _kind(ports: _Ports, port: int) -> str:
+def _kind(ports: ManagementPorts, port: int) -> str:
     is_bmc = ports.has_bmc and port == ports.slow - 1
     return "bmc" if is_bmc else "node"
-
-
-def _ports(host: str, model: NodeModel) -> _Ports:
-    speeds = [nic.speed_gbps for nic in model.nics if nic.kind == "management"]
-    slow = sum(speed <= FASTEST_TWISTED_GBPS for speed in speeds)
-    return _Ports(host, slow + 1, len(speeds) - slow, has_bmc=True)
-
-
-def _others(requirements: Requirements, switches: Sequence[Switch]) -> Iterator[_Ports]:
-    """Yield what is no node of the fabrics; things whose number is fixed come first."""
-    own = set(requirements.hosts)
-    for host in requirements.pod.hosts():
-        if host not in own:
-            yield _ports(host, requirements.models[host])
-    yield from (_Ports(name, 2, 0, has_bmc=True) for name in requirements.manager_models)
-    names = [switch.name for switch in switches if switch.tier != "leaf"]
-    coming = _coming(requirements)
-    for system in requirements.systems:
-        if not system.paired:
-            names += system.names_planned
-    yield from (_Ports("" if name in coming else name, 1, 0, has_bmc=False) for name in names)
-    leaves: dict[int, list[str]] = defaultdict(list)
-    for switch in switches:
-        if switch.tier == "leaf":
-            leaves[switch.unit].append(switch.name)
-    said: set[str] = set()
-    for unit in sorted({*leaves, *range(1, _units(requirements) + 1)}):
-        blocks: list[str] = []
-        for system in requirements.systems:
-            if system.paired and unit:
-                blocks += system.of_unit(unit - 1)
-        for name in [*leaves[unit], *(block for block in blocks if block not in said)]:
-            yield _Ports("" if name in coming else name, 1, 0, has_bmc=False)
-        said.update(blocks)
-
-
-def _coming(requirements: Requirements) -> set[str]:
-    """Return the blocks that keep their ports and addresses, and come with later nodes."""
-    names: set[str] = set()
-    for system in requirements.systems:
-        names |= set(system.names_planned[: system.room]) - set(system.names)
-    return names
-
-
-def _units(requirements: Requirements) -> int:
-    if not requirements.systems:
-        return 0
-    return requirements.systems[0].units.now
-
-
-def _others_planned(requirements: Requirements, switches: Sequence[Switch], others: Sequence[_Ports]) -> int:
-    """Count the ports of all that is no node when the planned nodes are there."""
-    leaves = sum(switch.tier == "leaf" for switch in switches)
-    blocks = sum(len(system.names_planned) - system.room for system in requirements.systems)
-    return sum(ports.slow for ports in others) - leaves + requirements.managed_leaves_planned + blocks

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from podwright.design import bom, lengths, plugs, sizing, sizing_storage, wiring
 from podwright.design.cliffs import cliff_notes
+from podwright.design.domain_racks import feed_notes
 from podwright.design.ethernet import Underlay, check_ethernet, is_ethernet, underlay
 from podwright.design.floor import Floor
 from podwright.design.management import Management, ManagementPlan
@@ -141,7 +142,7 @@ class Blueprint:
                 hosts = " and ".join(managers)
                 notes.append(f"{fabric}: subnet manager (OpenSM or UFM) on {hosts}")
         management = self.management.notes if self.management else ()
-        return [*notes, *storage_notes(self.requirements), *management, *self.cliffs]
+        return [*notes, *storage_notes(self.requirements), *management, *feed_notes(self.floor), *self.cliffs]
 
     @cached_property
     def cliffs(self) -> list[str]:

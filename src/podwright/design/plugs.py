@@ -14,11 +14,13 @@ from typing import NamedTuple
 from podwright.design.lengths import ASSEMBLED, Laid
 from podwright.design.sockets import Socket, Sockets
 from podwright.design.wiring import Cable
-from podwright.spec.hardware_library import plug_part
+from podwright.spec.hardware_library import Plug, plug_part
 
 TWIN = 2
 # By speed in Gb/s: how far a pair of transceivers reaches over each kind of fibre; nothing is named beyond the last.
-MODES_M = {400.0: {"multimode": 50.0, "single-mode": 100.0}}
+MODES_M = {400.0: {"multimode": 50.0, "single-mode": 100.0}, 800.0: {"single-mode": 500.0}}
+# A cage whose optics are in the switch takes the fibre itself.
+OPTICS_INSIDE = "mpo"
 
 Cage = tuple[str, str]
 
@@ -124,12 +126,13 @@ def parts(groups: Iterable[CageGroup], sockets: Sockets, speeds_gbps: Mapping[st
     for group in groups:
         fabric = group.cables[0].cable.fabric
         gbps = speeds_gbps.get(fabric, 0.0)
+        named = Plug("", "both", "", 1, gbps, "copper", _kind(group, sockets))
         if group.is_assembled:
-            counted[_assembled(group, fabric, gbps)] += 1
+            counted[_assembled(group, fabric, named)] += 1
             continue
-        mode = _mode(group.longest_m, gbps)
-        counted.update(_cable(each, mode, gbps) for each in group.cables)
-        counted.update(_transceivers(group, sockets, mode, gbps))
+        named = named._replace(mode=_mode(group.longest_m, gbps))
+        counted.update(_cable(each, named) for each in group.cables)
+        counted.update(_transceivers(group, sockets, named))
     return counted
 
 
@@ -143,7 +146,12 @@ def fibre_modes(groups: Iterable[CageGroup], speeds_gbps: Mapping[str, float]) -
     return modes
 
 
-def _assembled(group: CageGroup, fabric: str, gbps: float) -> CablePart:
+def _kind(group: CageGroup, sockets: Sockets) -> str:
+    """Return whether a group of cages is of InfiniBand or of Ethernet: that of its switch."""
+    return next((kind for device, _ in group.cages if (kind := sockets.kind_of(device))), "")
+
+
+def _assembled(group: CageGroup, fabric: str, plug: Plug) -> CablePart:
     """Name one cable with fixed plugs: straight, twin, or from a twin cage to two others."""
     medium, length = group.cables[0].medium, group.longest_m
     widths = {sockets[0].ports: sockets[0] for sockets in group.cages.values()}
@@ -153,26 +161,26 @@ def _assembled(group: CageGroup, fabric: str, gbps: float) -> CablePart:
     if len(group.cables) == 1:
         return CablePart("cable", fabric, medium, length, f"{fabric} {noun}, {medium}, {length:g} m", 2)
     far = widths[min(widths)]
-    name = plug_part(what, "both", far.connector, far.ports, gbps, "copper")
+    name = plug_part(plug._replace(what=what, connector=far.connector, ports=far.ports))
     kind = "twin-port" if what == "cable" else f"one to two {far.connector.upper() or 'cages'}"
     return CablePart(
         "cable", fabric, medium, length, f"{fabric} {noun}, {medium}, {kind}, {length:g} m{_named(name)}", 4
     )
 
 
-def _cable(laid: Laid, mode: str, gbps: float) -> CablePart:
+def _cable(laid: Laid, plug: Plug) -> CablePart:
     fabric, medium, length = laid.cable.fabric, laid.medium, laid.length_m
     if length is None:
         return CablePart("cable", fabric, medium, None, f"{fabric} cable, length not known", 2)
     text, name = f"{fabric} cable, {medium}", ""
-    if medium == "fibre" and mode:
-        text += f", {mode}"
-        name = plug_part("cable", "both", "", 1, gbps, mode)
+    if medium == "fibre" and plug.mode:
+        text += f", {plug.mode}"
+        name = plug_part(plug._replace(what="cable"))
     return CablePart("cable", fabric, medium, length, f"{text}, {length:g} m{_named(name)}", 2)
 
 
-def _transceivers(group: CageGroup, sockets: Sockets, mode: str, gbps: float) -> Iterable[CablePart]:
-    """Yield one transceiver for each cage that a fibre ends in."""
+def _transceivers(group: CageGroup, sockets: Sockets, plug: Plug) -> Iterable[CablePart]:
+    """Yield one transceiver for each cage that a fibre ends in, but for those with optics of their own."""
     fabric = group.cables[0].cable.fabric
     ends: set[Cage] = set()
     for each in group.cables:
@@ -180,10 +188,13 @@ def _transceivers(group: CageGroup, sockets: Sockets, mode: str, gbps: float) ->
             ends.update(socket.plug for socket in sockets.ends(each.cable))
     for cage in ends:
         socket = group.cages[cage][0]
+        if socket.connector == OPTICS_INSIDE:
+            continue
         where = "switch" if sockets.is_switch(socket.device) else "node"
-        name = plug_part("transceiver", where, socket.connector, socket.ports, gbps, mode)
-        speed = f"{gbps:g} Gb/s" if socket.ports == 1 else f"{socket.ports}x{gbps:g} Gb/s"
-        facts = [f"{fabric} transceiver", socket.connector.upper(), speed, mode, f"in a {where}"]
+        one = Plug("transceiver", where, socket.connector, socket.ports, plug.gbps, plug.mode, plug.kind)
+        name, gbps = plug_part(one), f"{plug.gbps:g} Gb/s"
+        speed = gbps if socket.ports == 1 else f"{socket.ports}x{gbps}"
+        facts = [f"{fabric} transceiver", socket.connector.upper(), speed, plug.mode, f"in a {where}"]
         text = ", ".join(filter(None, facts)) + _named(name)
         yield CablePart("transceiver", fabric, "transceiver", None, text, socket.ports)
 

@@ -12,11 +12,13 @@ from itertools import chain
 from math import ceil
 from operator import itemgetter
 
+from podwright.design.domain_racks import add_parts, check_domain, has_shelves, names_of_parts, rack_limit_w
 from podwright.design.floor import CABLE_MANAGER, FEEDS, Device, Floor, Rack, RackPlace, devices_of, feed_names
 from podwright.design.management import INFRA
 from podwright.design.requirements import Requirements
-from podwright.design.topology import slot_of
+from podwright.design.sizing import slot_of
 from podwright.design.wiring import Switch
+from podwright.design.xlsx import letters
 from podwright.spec import NodeModel, SwitchModel
 from podwright.spec.problems import Refusal, refuse
 
@@ -66,6 +68,7 @@ def lay_out(requirements: Requirements, switches: Sequence[Switch], central: Seq
     slots = _slots(requirements, limits, switches, central)
     present = {*requirements.models, *(switch.name for switch in switches)}
     present |= set(requirements.manager_models)
+    present.update(chain.from_iterable(map(names_of_parts, slots)))
     for system in requirements.systems:
         present.update(system.names)
     floor = _number(requirements, slots, present, limits)
@@ -93,6 +96,7 @@ def _slots(
     around = _around(requirements, switches, central)
     for device in [*nodes, *(device for _, device in leaves), *around]:
         _check(device, limits)
+    check_domain(requirements, nodes)
     return _rows(requirements, limits, nodes, leaves, around)
 
 
@@ -110,24 +114,38 @@ def _rows(
         by_unit[number].append(device)
     if units == 1:
         by_unit[0], around = around + by_unit[0], []
+    if units == 1 and requirements.domain is None:
         planned = [*by_unit[0], *nodes, *nodes[:1] * (requirements.planned - len(nodes))]
         if len(_pack(planned, limits)) == 1:
             # A pod that fits one rack is not torn apart.
             return [[*by_unit[0], *nodes]]
-    width = min((len(_pack([node] * unit, limits)[0]) for node in _kinds(nodes)), default=1)
+    width = _nodes_in_rack(requirements, nodes, limits)
     node_racks = ceil(min(unit, requirements.planned + requirements.reserved) / width)
     most = max((len(_pack(devices, limits)) for devices in by_unit), default=0)
-    slots = 0 if requirements.is_classic else min(unit, requirements.planned + requirements.reserved)
     blocks = [_empty_racks(node_racks) for _ in range(units)]
-    for index, node in enumerate(nodes):
-        number, offset = divmod(slot_of(index, slots, requirements.reserved), unit)
-        blocks[number][offset // width].append(node)
+    _fill(requirements, nodes, width, blocks)
     for number, block in enumerate(blocks):
         network = _pack(by_unit[number], limits)
         # Every unit keeps room for as many racks of leaves as the widest has, so that all units are laid out alike.
         block[node_racks // 2 : node_racks // 2] = network + _empty_racks(most - len(network))
     ordered = [*blocks[: units // 2], _pack(around, limits), *blocks[units // 2 :]]
     return list(chain.from_iterable(ordered))
+
+
+def _fill(requirements: Requirements, nodes: Iterable[Device], width: int, blocks: list[list[list[Device]]]) -> None:
+    """Put nodes into the racks of their units, so many to each."""
+    unit, reserved = requirements.unit, requirements.reserved
+    slots = 0 if requirements.is_classic else min(unit, requirements.planned + reserved)
+    for index, node in enumerate(nodes):
+        number, offset = divmod(slot_of(index, slots, reserved), unit)
+        blocks[number][offset // width].append(node)
+    add_parts(requirements, blocks)
+
+
+def _nodes_in_rack(requirements: Requirements, nodes: Iterable[Device], limits: _Limits) -> int:
+    if requirements.domain is not None:
+        return requirements.domain.nodes
+    return min((len(_pack([node] * requirements.unit, limits)[0]) for node in _kinds(nodes)), default=1)
 
 
 def _empty_racks(count: int) -> list[list[Device]]:
@@ -141,11 +159,14 @@ def _number(requirements: Requirements, slots: list[list[Device]], present: set[
     pdus: dict[str, int] = {}
     for index, devices in enumerate(slots):
         row, column = divmod(index, requirements.pod.racks.per_row)
-        name = f"{_letters(row)}{column + 1:02d}"
+        name = f"{letters(row)}{column + 1:02d}"
         stacked = _stack(devices, name, limits, present)
         places |= {device.name: RackPlace(name, unit, row, column) for unit, device in stacked}
         if stacked:
-            racks.append(Rack(name, row, column, tuple(stacked)))
+            racks.append(Rack(name, row, column, tuple(stacked), rack_limit_w(requirements, devices)))
+            if has_shelves(devices):
+                # The shelves of an NVLink domain are its power feeds.
+                continue
             # A power distribution unit is as high as its rack: its network port is at half of that.
             middle = RackPlace(name, limits.rack_units // 2, row, column)
             for feed, pdu in enumerate(feed_names(name)):
@@ -164,12 +185,18 @@ def _stack(devices: Sequence[Device], rack: str, limits: _Limits, present: set[s
         stacked.append((low, device))
         low += device.rack_units
     switches = [device for device in devices if device.is_switch]
-    managed = _with_managers(switches, rack, limits.per_manager, present)
-    for device in managed:
+    for device in _with_managers(switches, rack, limits.per_manager, present):
         high -= device.rack_units
         stacked.append((high, device))
-    present = present | {device.name for device in managed if device.kind == CABLE_MANAGER and device.name}
-    return sorted(((unit, device) for unit, device in stacked if device.name in present), key=itemgetter(0))
+    there = [(unit, device) for unit, device in stacked if _is_there(device, present)]
+    return sorted(there, key=itemgetter(0))
+
+
+def _is_there(device: Device, present: set[str]) -> bool:
+    """Return whether a device is there now: a cable manager is where it has a name."""
+    if device.kind == CABLE_MANAGER:
+        return bool(device.name)
+    return device.name in present
 
 
 def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, present: set[str]) -> list[Device]:
@@ -189,16 +216,6 @@ def _with_managers(switches: Sequence[Device], rack: str, per_manager: int, pres
         manager = Device(name, CABLE_MANAGER, CABLE_MANAGER, 1, None)
         devices += [*group[:middle], manager, *group[middle:]]
     return devices
-
-
-def _letters(row: int) -> str:
-    """Name rows as spreadsheets name columns: A to Z, then AA."""
-    text = ""
-    row += 1
-    while row:
-        row, letter = divmod(row - 1, 26)
-        text = chr(ord("A") + letter) + text
-    return text
 
 
 def _pack(devices: Iterable[Device], limits: _Limits) -> list[list[Device]]:

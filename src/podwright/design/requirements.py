@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from podwright.design.sizing import ComputeParameters, slots_of, units_of
+from podwright.design.domains import check_unit, shared_domain
+from podwright.design.sizing import ComputeParameters, slot_of, slots_of, units_of
 from podwright.design.sizing_storage import StorageParameters, storage_ports
 from podwright.design.speeds import check_ports, link_speed, slower_ports, switch_at
 from podwright.design.systems import PORT_BYTES_S, System, Units, storage_ends, systems_of, without_cable
@@ -15,6 +16,7 @@ from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.spec import ComputeFabric, NodeGroup, NodeModel, Pod, SwitchModel
+    from podwright.spec.hardware import NvlinkDomain
 
 PORTS_PER_UNIT = 8
 # The fabric manager whose facts are known, and the slowest fabric that it is made for.
@@ -33,6 +35,7 @@ class Requirements:
     storage: StorageParameters | None
     storage_switch: SwitchModel | None
     systems: tuple[System, ...]
+    domain: NvlinkDomain | None = None
 
     @property
     def planned(self) -> int:
@@ -59,6 +62,19 @@ class Requirements:
         if self.compute is None:
             return 0
         return self.compute.reserved_slots
+
+    @property
+    def domains_planned(self) -> int:
+        """Return how many NVLink domains the floor is laid out for."""
+        return ceil((self.planned + self.reserved) / self.domain.nodes) if self.domain else 0
+
+    @property
+    def domains_there(self) -> set[int]:
+        """Return the numbers of the NVLink domains that have nodes now, from 0."""
+        if self.domain is None:
+            return set()
+        slots = (slot_of(node, self.unit, self.reserved) for node in range(len(self.hosts)))
+        return {slot // self.domain.nodes for slot in slots}
 
     @property
     def managed_leaves_planned(self) -> int:
@@ -143,7 +159,11 @@ def requirements_of(pod: Pod) -> Requirements:
     if storage is not None and storage_switch is not None and systems:
         storage = _with_ports(pod, storage, storage_switch, systems)
         systems = tuple(_cabled(storage, storage_switch, systems))
-    return Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems)
+    domain = shared_domain(group.model for group in groups)
+    required = Requirements(pod, hosts, models, compute, switch, storage, storage_switch, systems, domain)
+    if domain is not None:
+        check_unit(domain, required.unit, required.units_planned)
+    return required
 
 
 def speed_warnings(pod: Pod) -> list[str]:
@@ -267,12 +287,13 @@ def _storage(
             hint=f"write `node_ports: {have}` or less",
             field="fabrics.storage.node_ports",
         )
-    unit, planned, reserved = fabric.switch.ports // 2, nodes, 0
+    switch = switch_at(fabric.switch, link_speed(pod, groups[0].model, "storage") or 0)
+    unit, planned, reserved = switch.ports // 2, nodes, 0
     if compute is not None:
         unit, planned, reserved = compute.unit, compute.planned, compute.reserved_slots
     parameters = StorageParameters(
         nodes=nodes,
-        switch_ports=fabric.switch.ports,
+        switch_ports=switch.ports,
         unit=max(planned + reserved, 1) if fabric.layout == "single" else fabric.scalable_unit or unit,
         node_ports=node_ports,
         layout=fabric.layout,
@@ -280,7 +301,7 @@ def _storage(
         nodes_planned=planned,
         reserved_slots=reserved,
     )
-    return parameters, fabric.switch
+    return parameters, switch
 
 
 def _with_ports(

@@ -111,6 +111,14 @@ def slots_of(slots: int, unit: int) -> int:
     return next(divisor for divisor in divisors(unit) if divisor >= slots)
 
 
+def slot_of(node: int, slots: int, reserved: int) -> int:
+    """Return the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
+
+    With no slots to a unit, which is how a classic layout counts, the first ones are.
+    """
+    return node if node < slots - reserved else node + reserved
+
+
 def divisors(number: int) -> list[int]:
     """Return all divisors, least first."""
     low = [divisor for divisor in range(1, int(number**0.5) + 1) if number % divisor == 0]

@@ -70,6 +70,11 @@ class Sockets:
         """Return whether a device is a switch."""
         return device in self._switches
 
+    def kind_of(self, device: str) -> str:
+        """Return whether a switch is one of InfiniBand or of Ethernet; nothing where it is neither, or no switch."""
+        model = self._switches[device][1] if device in self._switches else None
+        return (model.kind if model else None) or ""
+
     def _of_switch(self, device: str, fabric: str, port: int) -> Socket:
         own, model = self._switches[device]
         if own != fabric:

@@ -72,6 +72,12 @@ class System:
             return [self.storage.name]
         return [f"{self.storage.name}-{number:02d}" for number in range(1, self.planned + 1)]
 
+    @property
+    def further_controllers(self) -> int:
+        """Return how many controllers a block has beside the first."""
+        model = self.storage.model
+        return model.controllers - 1 if model else 0
+
     def of_unit(self, unit: int) -> list[str]:
         """Return the blocks that serve a unit, from 0; all of them where they are not paired with nodes."""
         if not self.paired:

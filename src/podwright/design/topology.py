@@ -7,12 +7,14 @@ no job of several nodes on a host that its tree does not have.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from podwright.design.domains import domain_name
 from podwright.design.requirements import fabric_hosts, requirements_of
-from podwright.design.sizing import ComputeParameters, size_compute
+from podwright.design.sizing import ComputeParameters, size_compute, slot_of
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import Refusal
 
@@ -23,6 +25,8 @@ DOMAIN = "podwright.dev"
 UNIT_LABEL = f"{DOMAIN}/unit"
 RACK_LABEL = "topology.kubernetes.io/rack"
 # What Topograph writes and KAI, Kueue and others read, from the node upward.
+DOMAIN_LABEL = f"{DOMAIN}/nvlink-domain"
+ACCELERATOR_LABEL = "network.topology.nvidia.com/accelerator"
 TIER_LABELS = tuple(f"network.topology.nvidia.com/{tier}" for tier in ("leaf", "spine", "core"))
 OUTSIDE = "outside"
 
@@ -37,10 +41,22 @@ class ScalableUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Hosts whose GPUs NVLink joins to one machine."""
+
+    name: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Topology:
-    """The hosts of a pod or of a scheduler, each in one unit: those on the fabric in its order, then the others."""
+    """The hosts of a pod or of a scheduler, each in one unit: those on the fabric in its order, then the others.
+
+    `blocks` are the NVLink domains; none where each node is one by itself.
+    """
 
     units: tuple[ScalableUnit, ...]
+    blocks: tuple[Block, ...] = ()
 
     def part(self, hosts: Collection[str]) -> Topology:
         """Return what these hosts have of it; units and groups keep their names."""
@@ -50,7 +66,13 @@ class Topology:
             present = tuple(host for host in unit.hosts if host in chosen)
             if present:
                 units.append(replace(unit, hosts=present))
-        return Topology(tuple(units))
+        return Topology(tuple(units), tuple(_parts(self.blocks, chosen)))
+
+    @property
+    def is_blocks(self) -> bool:
+        """Return whether each host is in an NVLink domain."""
+        hosts = sum(len(unit.hosts) for unit in self.units)
+        return bool(self.blocks) and sum(len(block.hosts) for block in self.blocks) == hosts
 
     def unit_names(self) -> dict[str, str]:
         """Return the name of each host's unit."""
@@ -67,14 +89,6 @@ class TreeSwitch:
     name: str
     hosts: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
-
-
-def slot_of(node: int, slots: int, reserved: int) -> int:
-    """Return the slot of a node, both from 0: the last slots of the first unit are kept for the fabric manager.
-
-    With no slots to a unit, which is how a classic layout counts, the first ones are.
-    """
-    return node if node < slots - reserved else node + reserved
 
 
 def unit_size(pod: Pod) -> int | None:
@@ -100,7 +114,27 @@ def topology_of(pod: Pod) -> Topology:
     outside = tuple(host for host in pod.hosts() if host not in on_fabric)
     if outside:
         units.append(ScalableUnit(OUTSIDE, outside, None))
-    return Topology(tuple(units))
+    return Topology(tuple(units), tuple(_blocks(pod, hosts, size)))
+
+
+def _blocks(pod: Pod, hosts: Sequence[str], unit: int) -> Iterator[Block]:
+    """Yield the NVLink domains of hosts in their order; a slot that is kept free keeps its place in one."""
+    domain = pod.model_of(hosts[0]).nvlink_domain if hosts else None
+    if domain is None:
+        return
+    fabric, members = pod.compute_fabric(), defaultdict(list)
+    reserved = fabric.reserved_slots if fabric else 0
+    for node, host in enumerate(hosts):
+        members[slot_of(node, unit, reserved) // domain.nodes].append(host)
+    for number, part in members.items():
+        yield Block(domain_name(number), tuple(part))
+
+
+def _parts(blocks: Iterable[Block], chosen: Collection[str]) -> Iterator[Block]:
+    for block in blocks:
+        present = tuple(host for host in block.hosts if host in chosen)
+        if present:
+            yield Block(block.name, present)
 
 
 def tree_switches(topology: Topology) -> list[TreeSwitch]:
@@ -130,6 +164,26 @@ def topology_conf(topology: Topology) -> str:
     return "".join(lines)
 
 
+def block_conf(topology: Topology) -> str:
+    """Return Slurm's topology.conf for its plug-in `topology/block`: a job that fits an NVLink domain gets one."""
+    lines = [f"BlockName={block.name} Nodes={fold_hosts(block.hosts)}\n" for block in topology.blocks]
+    return "".join([*lines, f"BlockSizes={_block_size(topology)}\n"])
+
+
+def block_yaml(topology: Topology) -> str:
+    """Return the same as topology.yaml."""
+    lines = ["---", "- topology: default", "  cluster_default: true", "  block:"]
+    lines += ["    block_sizes:", f"      - {_block_size(topology)}", "    blocks:"]
+    for block in topology.blocks:
+        lines += [f"      - block: {block.name}", f"        nodes: {fold_hosts(block.hosts)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _block_size(topology: Topology) -> int:
+    """Return the base size: Slurm takes none that a block has fewer nodes than."""
+    return min(len(block.hosts) for block in topology.blocks)
+
+
 def topology_yaml(topology: Topology) -> str:
     """Return Slurm's topology.yaml, which newer releases read first."""
     lines = ["---", "- topology: default", "  cluster_default: true", "  tree:", "    switches:"]
@@ -144,6 +198,9 @@ def node_labels(topology: Topology, pod: str, racks: Mapping[str, str]) -> dict[
 
     A cluster may span pods, so that what others compare carries the name of the pod.
     """
+    domains: dict[str, str] = {}
+    for block in topology.blocks:
+        domains |= dict.fromkeys(block.hosts, block.name)
     labels: dict[str, dict[str, str]] = {}
     for host, switches in _switches_above(topology).items():
         labels[host] = {
@@ -153,6 +210,8 @@ def node_labels(topology: Topology, pod: str, racks: Mapping[str, str]) -> dict[
             RACK_LABEL: f"{pod}-{racks[host]}",
             **{label: f"{pod}-{switch}" for label, switch in zip(TIER_LABELS, switches, strict=False)},
         }
+        if host in domains:
+            labels[host] |= {DOMAIN_LABEL: domains[host], ACCELERATOR_LABEL: f"{pod}-{domains[host]}"}
     return labels
 
 

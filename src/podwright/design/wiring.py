@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from podwright.design.sizing import ComputeParameters, ComputeSize, divided
+from podwright.design.sizing import ComputeParameters, ComputeSize, divided, slot_of
 from podwright.design.sizing_storage import StorageParameters, StorageSize
-from podwright.design.topology import slot_of
 
 
 class Cable(NamedTuple):

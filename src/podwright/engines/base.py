@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from podwright.engines.mirror import Trees
 from podwright.engines.staged import StagedData, staged_entries
 from podwright.engines.usage import ClusterUsage
-from podwright.pilot.protocol import Order
+from podwright.pilot.protocol import SILENCE_S, Order
 from podwright.runs import RunFolder
 from podwright.runs.copies import LeftOut
 from podwright.runs.points import point_id
@@ -135,21 +135,23 @@ class Request:
         """Return the run ids of all parts, in the order of the points."""
         return [self.part_id(index) for index in range(len(self.points))]
 
-    def target_paths(self) -> dict[str, str]:
-        """Return the absolute paths that the target must have already, by the name of the input."""
-        paths = {name: given.text for name, given in self.data.items() if given.kind == "path"}
-        return paths | {name: staged.path for name, staged in self.staged.items() if staged.path}
+    def target_paths(self) -> list[tuple[str, str]]:
+        """Return the absolute paths that the target must have already, each behind the name of its input."""
+        paths = [(name, given.text) for name, given in self.data.items() if given.kind == "path"]
+        for name, staged in self.staged.items():
+            paths += [(name, path) for path in staged.paths]
+        return paths
 
     @property
     def manifests(self) -> str:
         """Return where an order finds the manifests of data: beside it, or beside its parent's."""
         return f"../../{self.run_id}/job/" if self.is_parent else ""
 
-    def shown_paths(self) -> dict[str, str]:
+    def shown_paths(self) -> list[str]:
         """Return the absolute paths that ranks must see: those of the target, and what links in them lead into."""
-        paths = self.target_paths()
-        for name, given in self.data.items():
-            paths |= {f"{name} {number}": path for number, path in enumerate(given.behind, 1)}
+        paths = [path for _, path in self.target_paths()]
+        for given in self.data.values():
+            paths += given.behind
         return paths
 
 
@@ -306,6 +308,7 @@ NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("mig", "resources.mig", lambda w, r: w.resources.mig is not None),
     ("after", "", lambda w, r: r.after is not None),
     ("matrix", "matrix", lambda w, r: r.is_parent),
+    ("shared", "spares", lambda w, r: w.spares > 0 and not w.checkpoint.startswith("/")),
     ("shared", "retries", lambda w, r: w.retries > 0 and w.nodes > 1 and not w.checkpoint.startswith("/")),
 )
 """(ability, the field that asks for it, whether this request does)"""
@@ -319,6 +322,10 @@ def check_abilities(engine: Engine, request: Request) -> None:
     ]
     if missing:
         raise workload.refusal(missing)
+
+
+SPARED_SILENCE_S = 10.0
+"""Of a run that has spares: to take one for a node that was only slow costs an attempt, no way through the queue."""
 
 
 def parts_of(request: Request, **of_engine: Any) -> tuple[Part, ...]:
@@ -343,6 +350,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
     return Order(
         run=request.part_id(index),
         nodes=workload.nodes,
+        spares=workload.spares,
         ranks_per_node=workload.ranks_per_node,
         launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],
@@ -363,6 +371,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         keep=of_engine.pop("keep", list(workload.keep)),
         code=request.code,
         loader=bool(workload.data),
+        silence_s=SPARED_SILENCE_S if workload.spares else SILENCE_S,
         data=staged_entries(request.staged, of_engine.pop("manifests", request.manifests)),
         **of_engine,
     )

@@ -40,6 +40,8 @@ def files_that_travel(folder: Path, root: Path, wanted: AlsoTravels) -> tuple[li
     if root.is_relative_to("/proc") or root.is_relative_to("/sys"):
         message = f"{folder} holds no files: the kernel makes them up as they are read"
         raise refuse(message, field="code", hint="name the folder of your program")
+    if wanted.home == root:
+        raise refuse(f"{folder} is the home of Podwright itself", field="code", hint="name the folder of your program")
     try:
         beside = {*_data_files(root, wanted.data), *_included(root, wanted.patterns)}
         names = sorted({*_code_files(root, wanted.home), *beside})
@@ -57,7 +59,7 @@ def _code_files(root: Path, home: Path | None) -> Iterator[str]:
     names = _without_environments(listed) if listed else _walk(root, root)
     for name in names:
         path = root / name
-        if home and path.is_relative_to(home):
+        if home and home.is_relative_to(root) and path.is_relative_to(home):
             continue
         if fits(name, patterns):
             continue

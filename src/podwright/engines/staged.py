@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ class StagedData:
     manifest: bytes
     site: Mapping[str, str]
     size_bytes: int
-    path: str | None
-    """Where the files lie, where that is a path that nodes must see."""
+    paths: tuple[str, ...]
+    """The folders that the files lie in, which nodes must see; none of what lies behind an address."""
     verify: bool = False
     """What nodes have of it already is read again and compared."""
 
@@ -61,13 +61,15 @@ def cache_of(staged: Staged, workload: Workload, pod: Pod) -> dict[str, Any] | N
     return {"path": space.path or "", "bytes": space.size_bytes}
 
 
-def check_data(workload: Workload, paths: Mapping[str, str], missing: Sequence[str]) -> None:
-    """Refuse inputs whose paths the nodes of a cluster do not have."""
+def check_data(workload: Workload, paths: Iterable[tuple[str, str]], missing: Sequence[str]) -> None:
+    """Refuse inputs of whose paths the nodes of a cluster do not have one."""
     problems = []
-    for name in missing:
+    for name, path in paths:
+        if path not in missing:
+            continue
         hint = "an absolute path must be there already; a relative one inside `code:` travels with the run"
         if workload.data[name].startswith(SELECTION):
             hint = "`podwright data stage` copies a selection to a folder that the nodes see; scan it there"
-        problems.append((f"data.{name}", f"{paths[name]} is not on the cluster", hint))
+        problems.append((f"data.{name}", f"{path} is not on the cluster", hint))
     if problems:
         raise workload.refusal(problems)

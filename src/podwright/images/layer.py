@@ -25,8 +25,10 @@ from podwright.clients.registry import (
     Reference,
     Registry,
     RegistryError,
+    checked_digest,
     digest_of,
     parse,
+    understood,
 )
 
 if TYPE_CHECKING:
@@ -88,8 +90,9 @@ def prepare(image: str, code: BufferedIOBase, path: str) -> Appended:
     there = registry.manifest(tag)
     if there is not None:
         return Appended(reference, tag, there)
-    top = _top(registry, base)
-    return _appended(reference, tag, top, Layer(_packed(code, path), unpacked))
+    layer = Layer(_packed(code, path), unpacked)
+    with understood(registry.host):
+        return _appended(reference, tag, _top(registry, base), layer)
 
 
 def send(appended: Appended) -> None:
@@ -182,9 +185,10 @@ def _of_index(registry: Registry, index: Mapping[str, Any]) -> Iterator[_Image]:
     for row in index["manifests"]:
         if (row.get("platform") or {}).get("os") != "linux":
             continue
-        manifest = registry.manifest(row["digest"])
+        digest = checked_digest(registry.host, row["digest"])
+        manifest = registry.manifest(digest)
         if manifest is None or manifest.kind not in MANIFESTS:
-            raise RegistryError(404, f"{registry.host} lacks a part of the image: {row['digest']}")
+            raise RegistryError(404, f"{registry.host} lacks a part of the image: {digest}")
         yield _Image(manifest, registry.blob(json.loads(manifest.raw)["config"]["digest"]), row)
 
 

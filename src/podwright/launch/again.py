@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,17 +21,22 @@ if TYPE_CHECKING:
     from podwright.spec import Workload
 
 _HINT = "start it from its file"
+HERE = ("local", "local-frames")
+"""Engines whose runs lie on this machine."""
 
 
-def start_again(session: Session, run_id: str, resume: bool = False) -> Run:
+def start_again(session: Session, run_id: str, resume: bool = False, trust: bool = False) -> Run:
     """Start a run of the same kind once; of several, which --repeat started, one. Its data must be as it was.
 
-    With `resume` it goes on from the checkpoints of the run, and writes its own beside them.
+    With `resume` it goes on from the checkpoints of the run, and writes its own beside them. One that was imported is
+    another's program: it wants `trust`.
     """
     from podwright.spec.loader import restore_workload
 
     folder = session.home.folder(run_id)
     asked = folder.asked
+    if asked.imported_from and not trust:
+        raise refuse(f"{run_id} was imported: its code is another's", hint="say --yes once you have looked at it")
     kept = folder.path / "spec" / "workload.yaml"
     workload = restore_workload(asked.workload, Path(asked.file or kept), kept.read_bytes())
     if not asked.file and any(not Path(text).is_absolute() for text in workload.data.values()):
@@ -62,6 +68,7 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
         raise refuse(
             f"{folder.id} has points", hint=f"name one of them, such as {point_id(folder.id, 0)}", field="--resume"
         )
+    _refuse_without_checkpoint(folder, workload)
     if workload.checkpoint.startswith("/"):
         return workload
     place = _PLACES[folder.asked.engine](folder)
@@ -71,6 +78,22 @@ def _resumed(session: Session, folder: RunFolder, workload: Workload) -> Workloa
     restored = workload.model_copy(update={"checkpoint": f"{place}/{workload.checkpoint}"})
     restored._path, restored._source = workload.path, workload.source
     return restored
+
+
+def _refuse_without_checkpoint(folder: RunFolder, workload: Workload) -> None:
+    """Refuse to go on from nothing, where the folder of checkpoints can be seen from here."""
+    if folder.asked.engine not in HERE and not folder.path.is_symlink():
+        return
+    path = folder.path / workload.checkpoint
+    try:
+        is_empty = all(name.startswith(".") for name in os.listdir(path))  # noqa: PTH208 - names alone
+    except FileNotFoundError:
+        is_empty = True
+    except OSError:
+        return
+    if is_empty:
+        hint = f"`podwright run --like {folder.id}` starts it from the beginning"
+        raise refuse(f"{folder.id} left no checkpoint in {path}", hint=hint, field="--resume")
 
 
 def _place_on_slurm(folder: RunFolder) -> str:

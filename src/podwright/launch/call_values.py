@@ -98,9 +98,12 @@ class ValueSource:
 def source_of(home: Path, folder: RunFolder, trust: bool) -> ValueSource:
     """Return where a run's values lie; unpickled are those that are trusted, and those of bare runs on this machine.
 
-    An entry that is a link lies where others than this machine write it, whatever its record says.
+    An entry that is a link lies where others than this machine write it, whatever its record says. An imported run says
+    of itself where it was: no trust in a target holds for it.
     """
     asked = folder.asked
+    if asked.imported_from:
+        return ValueSource(folder.id, folder.path, asked.target, trust)
     is_here = asked.target == "local" and not folder.path.is_symlink()
     trust = trust or (is_here and asked.workload.get("runtime") != "container")
     if not trust:

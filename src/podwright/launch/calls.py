@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import pickle
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from podwright.engines.code_files import AlsoTravels
 from podwright.engines.payload import Snapshot, bytecode, snapshot
-from podwright.launch.call_values import bring_values, early_values
 from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.launch.submission import Submission, prepare, start
+from podwright.launch.value_watch import ValueWatch
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
-    from podwright.runs import Home, Record
+    from podwright.runs import Home
     from podwright.spec import Workload
 
 IN_CODE = ".podwright-call"
 VALUES = ("pickle", "json")
+_PICKLING = threading.Lock()
+"""Which modules go by value is noted for all threads at once."""
 RESOURCES = ("gpus", "cpus", "memory")
 """What may be given without `resources` around it."""
-LONGEST_PAUSE_S = 1.0
-LONGEST_QUIET_S, LONGEST_STREAM_S = 10.0, 30.0
-"""Without a value, and with values that come, until all runs of a map are looked at."""
-LOOK_PAUSES = 50
-"""Times as long as it took does a look let pass until the next one."""
 
 
 def start_call(
@@ -87,13 +85,14 @@ def _call(
     """Return what `call_rank` reads."""
     import cloudpickle
 
-    return {
-        "python": sys.version_info[:2],
-        "function": _pickled(function),
-        "args": cloudpickle.dumps(args),
-        "items": [cloudpickle.dumps(item) for item in items or ()],
-        "values": values,
-    }
+    with _by_value(function):
+        return {
+            "python": sys.version_info[:2],
+            "function": cloudpickle.dumps(function),
+            "args": cloudpickle.dumps(args),
+            "items": [cloudpickle.dumps(item) for item in items or ()],
+            "values": values,
+        }
 
 
 def _code(home: Home, workload: Workload, call: Mapping[str, Any]) -> Snapshot:
@@ -114,20 +113,22 @@ def _code(home: Home, workload: Workload, call: Mapping[str, Any]) -> Snapshot:
     return snapshot(workload.code_folder, also)
 
 
-def _pickled(function: Callable[..., Any]) -> bytes:
-    """Pickle a function; one of a module that is no installed package goes by value, since it is only here."""
+@contextmanager
+def _by_value(function: Callable[..., Any]) -> Iterator[None]:
+    """Have what a function's module defines travel by value, its classes too: that module may be only here."""
     import cloudpickle
 
     inner = getattr(function, "func", function)  # of functools.partial
     module = sys.modules.get(getattr(inner, "__module__", "") or "")
-    by_value = module is not None and module.__name__ != "__main__" and not _is_installed(module)
-    if not by_value or module is None:
-        return bytes(cloudpickle.dumps(function))
-    cloudpickle.register_pickle_by_value(module)
-    try:
-        return bytes(cloudpickle.dumps(function))
-    finally:
-        cloudpickle.unregister_pickle_by_value(module)
+    if module is None or module.__name__ == "__main__" or _is_installed(module):
+        yield
+        return
+    with _PICKLING:
+        cloudpickle.register_pickle_by_value(module)
+        try:
+            yield
+        finally:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def _is_installed(module: ModuleType) -> bool:
@@ -145,62 +146,11 @@ def values_of(run: Run, trust: bool = False) -> list[Any]:
 def values_as_they_come(
     session: Session, run: Run, pause_s: float = 0.2, trust: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the number of each item and its value, as they come.
-
-    A value is taken when it is there, even while its run closes its record. That a run failed is seen by a look at all
-    of them, which costs their target more.
-    """
-    waiting = {part.id: part for part in run.parts()}
-    turn = LookTurn(pause_s)
-    while waiting:
-        began = time.monotonic()
-        over: dict[str, Record] = {}
-        if turn.is_due(began):
-            whole, points = run.records()
-            over = {record.id: record for record in points or [whole] if record.is_final and record.id in waiting}
-            turn.looked(began, time.monotonic())
-        here = bring_values(session, [waiting[run_id].folder for run_id in over])
-        early, erred = early_values(session, [point.folder for run_id, point in waiting.items() if run_id not in over])
-        turn.erred(erred)
-        took_s = time.monotonic() - began
-        for run_id in [*over, *early]:
-            point = waiting.pop(run_id)
-            number = int((point.folder.asked.matrix or {})["item"])
-            if run_id in early or run_id in here:
-                yield number, point.value_here(over.get(run_id), trust=trust)
-            else:  # another client is at it just now, or its target is away: that is waited for, but not for ever
-                yield number, point.value(trust=trust)
-        if over or early:
-            turn.came(time.monotonic())
-        if waiting:
-            time.sleep(max(pause_s, min(took_s, LONGEST_PAUSE_S)))
-
-
-class LookTurn:
-    """When it is time to look at all points: when no value came for a while, and now and then although some do."""
-
-    def __init__(self, least_s: float) -> None:
-        self._least_s = self._quiet_s = least_s
-        self._looked_at = self._came_at = -LONGEST_STREAM_S
-        self._erred: set[str] = set()
-
-    def is_due(self, now: float) -> bool:
-        """Return whether a look is due."""
-        if now - self._looked_at >= LONGEST_STREAM_S:
-            return True
-        return now - max(self._looked_at, self._came_at) >= self._quiet_s
-
-    def looked(self, began: float, ended: float) -> None:
-        """Note a look: one that took long is followed by a long pause."""
-        self._looked_at = ended
-        self._quiet_s = min(max(self._least_s, LOOK_PAUSES * (ended - began)), LONGEST_QUIET_S)
-
-    def erred(self, runs: set[str]) -> None:
-        """Note who has erred: whether that is the end of a run is seen by a look."""
-        if runs - self._erred:
-            self._looked_at = -LONGEST_STREAM_S
-        self._erred |= runs
-
-    def came(self, now: float) -> None:
-        """Note that values came: those who wrote them are well."""
-        self._came_at = now
+    """Yield the number of each item and its value, as they come."""
+    watch = ValueWatch(session, pause_s)
+    for part in run.parts():
+        watch.add(part)
+    while watch.waiting:
+        for come in watch.look():
+            yield int((come.run.folder.asked.matrix or {})["item"]), come.value(trust)
+        watch.rest()

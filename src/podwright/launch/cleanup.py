@@ -32,7 +32,7 @@ def is_in(folder: RunFolder, record: Record, at_work: bool, now: float) -> bool:
     since_s = now - (record.ended_at or record.created_at)
     if since_s > IN_S:
         return True
-    return since_s > LEAVE_S and (not at_work or _is_closed(folder, record.nodes))
+    return since_s > LEAVE_S and (not at_work or _is_closed(folder, folder.asked.allocated_nodes))
 
 
 def _is_closed(folder: RunFolder, nodes: int) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from podwright.launch.damaged import UNREACHABLE, cancel_strays
 from podwright.launch.finding import find_all
+from podwright.launch.follow import reconcile
 from podwright.launch.forget import abandon, what_is_left
 from podwright.launch.records import RunRecords
 from podwright.launch.run import Run, cancel_runs
@@ -126,3 +128,25 @@ def wait_for_all(session: Session, runs: Sequence[Run], timeout_s: float | None 
             if refusal.exit_code != UNREACHABLE:
                 raise
             yield Waited(run.id, refusal=refusal)
+
+
+def as_they_end(session: Session, runs: Sequence[Run], timeout_s: float | None = None) -> Iterator[Run]:
+    """Yield runs as they end, with one question to each target at a look; TimeoutError where some have not by then."""
+    clock = session.clock
+    end = None if timeout_s is None else clock.monotonic() + timeout_s
+    waiting, named = {run.id: _ids(run.parts()) for run in runs}, {run.id: run for run in runs}
+    while waiting:
+        records = reconcile(session, dict.fromkeys(chain.from_iterable(waiting.values())))
+        over = {record.id: record.ended_at or 0.0 for record in records if record.is_final}
+        ended = [run_id for run_id, parts in waiting.items() if over.keys() >= set(parts)]
+        for run_id in sorted(ended, key=lambda run_id: max(over[part] for part in waiting[run_id])):
+            yield named[run_id]
+        waiting = {run_id: parts for run_id, parts in waiting.items() if run_id not in ended}
+        if waiting and end is not None and clock.monotonic() >= end:
+            raise TimeoutError(f"{len(waiting)} of {len(named)} runs are not over")
+        if waiting:
+            clock.sleep(LOOK_EVERY_S)
+
+
+def _ids(runs: Sequence[Run]) -> list[str]:
+    return [run.id for run in runs]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from podwright.pilot.protocol import node_name
 from podwright.runs import Record
-from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack
+from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, SoftwareFound
 from podwright.theme import words
 
 MAX_CALLS = 8
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]{1,200})'")
 
 
 def explain(record: Record, events: Sequence[Event]) -> list[str]:
@@ -26,6 +28,17 @@ def explain(record: Record, events: Sequence[Event]) -> list[str]:
             where = " ".join(filter(None, (node_name(record.hosts, event.node), event.device)))
             lines.append(f"seen {where}: {event.text or event.what}")
     return lines
+
+
+def not_installed(lines: Iterable[str], events: Iterable[Event]) -> str:
+    """Return where a module was looked for that a rank did not find; nothing where none was missing."""
+    missing = next((match[1] for match in map(_NO_MODULE.search, lines) if match), None)
+    found = [event for event in events if isinstance(event, SoftwareFound) and event.prefix]
+    if missing is None or not found:
+        return ""
+    where = found[0].prefix + (f" (Python {found[0].python})" if found[0].python else "")
+    other = "name its Python in `command:`, or activate it in `setup:`, such as `source venv/bin/activate`"
+    return f"{missing} was looked for in {where}; where it is installed elsewhere, {other}"
 
 
 def _who(failed: RankFailed, record: Record) -> str:

@@ -12,6 +12,7 @@ from podwright.files.people import user_name
 from podwright.launch.run_filter import ANY, RunChoice
 from podwright.launch.session import Session
 from podwright.runs import Record
+from podwright.runs.query import NEWEST_FIRST, NO_POINTS, both
 from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
@@ -56,12 +57,19 @@ def recent(session: Session, limit: int | None = 20, choice: RunChoice = ANY) ->
     if choice.user is not None:
         return _of_users(session, limit, choice)
     home.sync()
-    fresh = {record.id: record for record in _reconcile_all(session, home.index.open_ids(time.time()))}
-    latest = {record.id: record for record in home.index.latest(limit if choice.is_any else None)}
+    fresh = {record.id: record for record in look_at_open(session)}
     if choice.is_any:
+        latest = {record.id: record for record in home.index.latest(limit)}
         return sorted({**latest, **fresh}.values(), key=_creation)
+    found = home.index.chosen(both(choice.condition(), NO_POINTS), NEWEST_FIRST, limit)
+    latest = {record.id: record for record in found}
     chosen = sorted((record for record in {**latest, **fresh}.values() if choice.fits(record)), key=_creation)
     return chosen if limit is None else chosen[-limit:]
+
+
+def look_at_open(session: Session) -> list[Record]:
+    """Ask after all runs that are not over, which the index then knows as they are now; return them."""
+    return _reconcile_all(session, session.home.index.open_ids(time.time()))
 
 
 def _of_users(session: Session, limit: int | None, choice: RunChoice) -> list[Record]:

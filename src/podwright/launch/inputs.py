@@ -47,7 +47,7 @@ def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bo
             if given.kind == "selection":
                 selection, split = _selection(session, given.text)
                 pinned[name] = {"selection": selection.name, "split": split, "digest": selection.digest}
-                if sees_home and not is_address(selection.root):
+                if sees_home and not selection.roots.has_address:
                     inputs[name], verified = _linked(session, selection, split, verify)
                 else:
                     staged[name], verified = _staged(workload, selection, split, verify)
@@ -65,11 +65,6 @@ def resolve(session: Session, workload: Workload, pod: Pod | None, sees_home: bo
 
 def _summed(compared: list[Verified]) -> dict[str, Any] | None:
     return sum(compared[1:], compared[0]).as_json() if compared else None
-
-
-def is_address(root: bytes) -> bool:
-    """Return whether a dataset lies behind an address, not in the file system."""
-    return b"://" in root
 
 
 def _selection(session: Session, text: str) -> tuple[Selection, str | None]:
@@ -94,17 +89,25 @@ def _linked(session: Session, selection: Selection, split: str | None, verify: b
 
 
 def _staged(workload: Workload, selection: Selection, split: str | None, verify: bool) -> tuple[StagedData, Verified]:
-    from podwright.data.selecting.manifests import make_manifest, unnamed_keys
+    from podwright.data.selecting.manifests import make_manifest
     from podwright.data.selecting.verifying import will_be_verified
 
-    unnamed = unnamed_keys(selection.root, workload.secrets, os.environ)
-    if unnamed:
-        message = f"{os.fsdecode(selection.root)} is read with keys that the run does not name"
-        raise refuse(message, hint=f"secrets: [{', '.join(unnamed)}]")
+    for _, root in selection.roots:
+        _check_keys(workload, root)
     verified = will_be_verified(selection, split, verify)
     manifest = make_manifest(selection, split)
-    path = None if is_address(selection.root) else manifest.source
-    return StagedData(manifest.data, manifest.site, manifest.size_bytes, path, verify), verified
+    paths = tuple(map(os.fsdecode, selection.roots.folders))
+    return StagedData(manifest.data, manifest.site, manifest.size_bytes, paths, verify), verified
+
+
+def _check_keys(workload: Workload, root: bytes) -> None:
+    """Refuse a run that does not name the keys by which its data is read."""
+    from podwright.data.selecting.manifests import unnamed_keys
+
+    unnamed = unnamed_keys(root, workload.secrets, os.environ)
+    if unnamed:
+        message = f"{os.fsdecode(root)} is read with keys that the run does not name"
+        raise refuse(message, hint=f"secrets: [{', '.join(unnamed)}]")
 
 
 def _storage(session: Session, text: str, pod: Pod | None) -> Input:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from podwright.files.untrusted import open_untrusted
 from podwright.launch.finding import find, recent
+from podwright.launch.run import records_anyway
 from podwright.pilot.protocol import parse_line, record_folders
 from podwright.runs.event_reader import parse_event, parse_sample
 from podwright.runs.events import Event, PilotStarted, RankStarted, ResultTold, Sample
@@ -36,7 +37,7 @@ def runs_at_work(session: Session) -> list[Latest]:
     parts: list[Record] = []
     for record in recent(session, limit=0):
         if not record.is_final:
-            parent, points = find(session, record.id).records_anyway()
+            parent, points = records_anyway(find(session, record.id))
             parts += points or [parent]
     return [latest_of(part) for part in parts if not part.is_final]
 

@@ -48,12 +48,18 @@ def _unknown(home: Home, ref: str) -> Refusal:
 
 
 def add(home: Home, path: Path) -> Pod:
-    """Make a pod known under its name; a later `add` of the same name takes its place."""
+    """Make a pod known under its name; a later `add` takes its place, but for how a bring-up found its hosts."""
+    from podwright.bringup import kept_text
     from podwright.spec import load_pod
 
     pod = load_pod(path)
-    HomePods(home).save(pod.name, pod.source)
-    return pod
+    file = folder(home) / f"{pod.name}.yaml"
+    kept = kept_text(pod, load_pod(file)) if file.exists() else None
+    if kept is None:
+        HomePods(home).save(pod.name, pod.source)
+        return pod
+    HomePods(home).save(pod.name, kept.encode())
+    return load_pod(file)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def pull(
     session: Session, folder: RunFolder, paths: Sequence[str], to: Path, leave_out: Callable[[LeftOut], None]
 ) -> list[Path]:
     """Copy results and checkpoints, or the named paths of the run's folder: see `Run.pull`."""
-    for gap in _bring(session, folder, list(paths or LEFT)):
+    for gap in bring(session, folder, list(paths or LEFT)):
         leave_out(gap)
     root = folder.path.resolve()
     copier, copied = Copier(root, leave_out), []
@@ -40,7 +40,7 @@ def pull(
     return copied
 
 
-def _bring(session: Session, folder: RunFolder, paths: Sequence[str]) -> list[LeftOut]:
+def bring(session: Session, folder: RunFolder, paths: Sequence[str]) -> list[LeftOut]:
     """Bring paths of the run here, and return what did not come.
 
     A look that another command takes at the run just now is waited for.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from podwright.analysis.user_paths import as_owner_knows
 from podwright.engines.site import SiteLost
 from podwright.launch.damaged import MAY_REMAIN, UNREACHABLE, engine_anyway, remove_anyway
-from podwright.launch.failures import explain
+from podwright.launch.failures import explain, not_installed
 from podwright.launch.follow import by_engine, look, reconcile
 from podwright.launch.journal import note
 from podwright.launch.origin import left_behind
@@ -25,7 +26,8 @@ from podwright.launch.tables import SensorSamples, ToldSeries
 from podwright.runs import FINAL, LogLine, LogTail, Record, RunFolder
 from podwright.runs.copies import LeftOut, ignore
 from podwright.runs.event_reader import last_results
-from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample
+from podwright.runs.events import DeviceSeen, Event, RankFailed, RankStack, Sample, SoftwareFound
+from podwright.runs.record import moment
 from podwright.runs.replacements import Replacement, replacements
 from podwright.runs.seal import prepare
 from podwright.spec.problems import Refusal, refuse
@@ -64,6 +66,17 @@ class Run:
 
         return card(self.last_known())
 
+    def __await__(self) -> Generator[Any, None, Record]:
+        """Wait for the end as `wait` does, while the event loop goes on; the final record comes of it."""
+        import asyncio
+
+        return asyncio.to_thread(self.wait).__await__()
+
+    @property
+    def state(self) -> str:
+        """Return its state now."""
+        return self.record().state
+
     @property
     def created_at(self) -> datetime:
         """Return when it was asked for."""
@@ -72,12 +85,12 @@ class Run:
     @property
     def started_at(self) -> datetime | None:
         """Return when its ranks first started."""
-        return _moment(self.last_known().started_at)
+        return moment(self.last_known().started_at)
 
     @property
     def ended_at(self) -> datetime | None:
         """Return when it was over."""
-        return _moment(self.last_known().ended_at)
+        return moment(self.last_known().ended_at)
 
     @property
     def parent(self) -> str | None:
@@ -85,15 +98,6 @@ class Run:
         if not self.folder.is_readable:
             return self._session.home.read_anyway(self.id).parent
         return self.folder.asked.parent
-
-    def is_held(self) -> bool:
-        """Return whether it waits until a client sees that the run it comes after has succeeded."""
-        engine = self._session.engine_of(self.folder)
-        if self.folder.asked.after is None or not engine.holds:
-            return False
-        with self._session.using(engine):
-            statuses = engine.status([part.folder for part in self.parts()])
-        return any(status.held_for for status in statuses.values())
 
     def points(self) -> list[Run]:
         """Return the points of a matrix or the repeats, as far as they are there; none of a single run."""
@@ -109,18 +113,6 @@ class Run:
         if points:
             return RunRecords(self._session.home.read_anyway(self.id), points)
         return RunRecords(self.record(), [])
-
-    def records_anyway(self) -> RunRecords:
-        """Return the records as `records` does; a look that fails by a fault of ours is said in them."""
-        try:
-            return self.records()
-        except Refusal:
-            raise
-        except Exception:
-            points = [look(self._session, point.id) for point in self.points()]
-            if points:
-                return RunRecords(self._session.home.read_anyway(self.id), points)
-            return RunRecords(look(self._session, self.id), [])
 
     def parts(self) -> list[Run]:
         """Return the points of a run that has some, else the run itself."""
@@ -220,34 +212,23 @@ class Run:
 
         record = self.wait()
         bring_values(self._session, [self.folder])
-        return self.value_here(record, rank, trust)
-
-    def value_here(self, record: Record | None = None, rank: int = 0, trust: bool = False) -> Any:
-        """Return what the function returned, of a run whose values were brought here; its record where it is over."""
-        from podwright.launch.call_values import read_value, source_of
-
-        def why() -> str:
-            known = record or self.last_known()
-            return "\n".join(self.explain(known)) or f"it {known.state}, and rank {rank} left no value"
-
-        return read_value(source_of(self._session.home.path, self.folder, trust), rank, why)
+        return value_here(self, record, rank, trust)
 
     def result(self) -> dict[str, float]:
         """Wait for the end, and return what the program reported last, by name."""
         return self.wait().results
 
+    def report(self) -> Path:
+        """Write its report, of several points their comparison, and return where it is."""
+        self.record()
+        reports = self._session.reports
+        if reports is None:
+            raise refuse("this session writes no reports", hint="`import podwright` and take its `Session`")
+        return reports.write([self])
+
     def cancel(self) -> bool:
         """Ask what is not over to end, with the grace it was promised; return False where all of it was over."""
         return self.id in cancel_runs(self._session, [self])
-
-    def cancel_anyway(self) -> bool:
-        """Ask a run whose run.json cannot be read to end."""
-        records = [part.record() for part in self.parts()]
-        live = [record for record in records if not record.is_final]
-        for record in live:
-            engine, folder = engine_anyway(self._session, record)
-            engine.cancel([folder])
-        return bool(live)
 
     def remove(self, only_here: bool = False) -> list[str]:
         """Remove the folder with its checkpoints; refuse a run that is not over. It needs no readable record.
@@ -260,20 +241,10 @@ class Run:
         remains: dict[str, None] = {}
         for part in (*self.points(), self):
             if not only_here:
-                remains.update(dict.fromkeys(part.remove_elsewhere()))
+                remains.update(dict.fromkeys(_remove_elsewhere(part)))
             withdraw(self._session.home, part.folder)
             remains.update(dict.fromkeys(self._session.home.remove(part.id)))
         return list(remains)
-
-    def remove_elsewhere(self) -> list[str]:
-        """Remove what the run left on its target; return what may be left there."""
-        if self.folder.is_readable:
-            try:
-                self._session.engine_of(self.folder).remove(self.folder)
-            except SiteLost as lost:
-                return [MAY_REMAIN.format(target=self.folder.asked.target, why=lost.reason)]
-            return []
-        return remove_anyway(self._session, self.id)
 
     def pull(self, paths: Sequence[str], to: Path, leave_out: Callable[[LeftOut], None] = ignore) -> list[Path]:
         """Copy results and checkpoints, or the named paths of the run's folder, to `to`.
@@ -292,17 +263,79 @@ class Run:
 
     def explain(self, record: Record | None = None) -> list[str]:
         """Return why a run failed, in words: which rank, its last lines, what the sensors saw, what helps."""
-        lines = explain(record or self.record(), self.folder.events_of(RankFailed, DeviceSeen, RankStack))
-        if self.folder.is_readable and (missed := left_behind(self.folder.asked.code, self.folder.path, lines)):
-            lines.append(f"hint {missed}")
-        return lines
+        told = self.folder.events_of(RankFailed, DeviceSeen, RankStack, SoftwareFound)
+        lines = explain(record or self.record(), told)
+        if not self.folder.is_readable:
+            return lines
+        asked = self.folder.asked
+        hints = [left_behind(asked.code, self.folder.path, lines), not_installed(lines, told)]
+        lines = [as_owner_knows(line, asked.code) for line in lines]
+        return [*lines, *(f"hint {hint}" for hint in hints if hint)]
+
+
+def is_held(run: Run) -> bool:
+    """Return whether a run waits until a client sees that the run it comes after has succeeded."""
+    session = run._session
+    engine = session.engine_of(run.folder)
+    if run.folder.asked.after is None or not engine.holds:
+        return False
+    with session.using(engine):
+        statuses = engine.status([part.folder for part in run.parts()])
+    return any(status.held_for for status in statuses.values())
+
+
+def records_anyway(run: Run) -> RunRecords:
+    """Return the records as `Run.records` does; a look that fails by a fault of ours is said in them."""
+    session = run._session
+    try:
+        return run.records()
+    except Refusal:
+        raise
+    except Exception:
+        points = [look(session, point.id) for point in run.points()]
+        if points:
+            return RunRecords(session.home.read_anyway(run.id), points)
+        return RunRecords(look(session, run.id), [])
+
+
+def value_here(run: Run, record: Record | None = None, rank: int = 0, trust: bool = False) -> Any:
+    """Return what the function returned, of a run whose values were brought here; its record where it is over."""
+    from podwright.launch.call_values import read_value, source_of
+
+    def why() -> str:
+        known = record or run.last_known()
+        return "\n".join(run.explain(known)) or f"it {known.state}, and rank {rank} left no value"
+
+    return read_value(source_of(run._session.home.path, run.folder, trust), rank, why)
+
+
+def _cancel_anyway(run: Run) -> bool:
+    """Ask a run whose run.json cannot be read to end."""
+    records = [part.record() for part in run.parts()]
+    live = [record for record in records if not record.is_final]
+    for record in live:
+        engine, folder = engine_anyway(run._session, record)
+        engine.cancel([folder])
+    return bool(live)
+
+
+def _remove_elsewhere(run: Run) -> list[str]:
+    """Remove what a run left on its target; return what may be left there."""
+    if not run.folder.is_readable:
+        return remove_anyway(run._session, run.id)
+    try:
+        if run.folder.asked.imported_from is None:
+            run._session.engine_of(run.folder).remove(run.folder)
+    except SiteLost as lost:
+        return [MAY_REMAIN.format(target=run.folder.asked.target, why=lost.reason)]
+    return []
 
 
 def cancel_runs(session: Session, runs: Sequence[Run]) -> set[str]:
     """Ask what is not over of these runs to end, all that an engine has at once; return those that were not over."""
     asked, singles = set(), []
     for run in runs:
-        if not run.folder.is_readable and run.cancel_anyway():
+        if not run.folder.is_readable and _cancel_anyway(run):
             asked.add(run.id)
         elif run.folder.is_readable and run.points():
             asked |= _cancel_points(session, run)
@@ -359,7 +392,3 @@ def is_over(run: Run, record: Record) -> bool:
         return True
     late_s = CLOSE_S + run._session.engine_of(run.folder).lag_s
     return run._session.clock.time() - record.ended_at > late_s
-
-
-def _moment(time_s: float | None) -> datetime | None:
-    return None if time_s is None else datetime.fromtimestamp(time_s, UTC)

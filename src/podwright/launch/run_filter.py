@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from podwright.runs.query import RunCondition, both
 from podwright.runs.states import STATES
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.runs import Record
+
+
+EVERY_RUN = RunCondition()
+OF_RUN = "EXISTS (SELECT 1 FROM facts WHERE run = id AND facts.name ="
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,22 @@ class RunChoice:
     def is_any(self) -> bool:
         """Return whether every run is meant."""
         return self == ANY
+
+    def condition(self) -> RunCondition:
+        """Return the same, whoever's the run is, as a condition of the index."""
+        conditions = [EVERY_RUN]
+        if self.state is not None:
+            conditions.append(RunCondition("state = ?", (self.state,)))
+        if self.name is not None:
+            pattern = self.name.replace("[!", "[^")
+            conditions.append(RunCondition(f"{OF_RUN} 'name' AND value GLOB ?)", (pattern,)))
+        if self.on is not None:
+            scheduler = f"substr(value, 1, {len(self.on) + 1}) = ?"
+            target = f"{OF_RUN} 'target' AND (value = ? OR {scheduler}))"
+            conditions.append(RunCondition(target, (self.on, f"{self.on}:")))
+        if self.since is not None:
+            conditions.append(RunCondition("created_at >= ?", (self.since,)))
+        return both(*conditions)
 
     def fits(self, record: Record) -> bool:
         """Return whether a run is meant."""

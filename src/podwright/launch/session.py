@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from podwright.engines import ENGINES, SCHEDULERS
 from podwright.engines.site import SiteLost
@@ -45,6 +45,13 @@ class SessionClock(Protocol):
     def sleep(self, seconds: float, /) -> None: ...
 
 
+class ReportWriter(Protocol):
+    """Who writes reports."""
+
+    def write(self, runs: Sequence[Any]) -> Path:
+        """Write the report of a run, or the comparison of several, and return where it is."""
+
+
 @dataclass(frozen=True)
 class _OpenEngine:
     engine: Engine
@@ -53,6 +60,9 @@ class _OpenEngine:
 
 class Session:
     """The home, and one engine for each target: what it asked its cluster a moment ago answers for all runs there."""
+
+    reports: ClassVar[ReportWriter | None] = None
+    """`podwright` hands it in, as reports stand above this band."""
 
     def __init__(
         self,
@@ -110,8 +120,11 @@ class Session:
         return self._engine((pod.source, scheduler), lambda: self._schedulers[kind](pod, scheduler))
 
     def engine_of(self, folder: RunFolder) -> Engine:
-        """Return the engine a run went to, from its own copy of the pod: the file may have changed or gone since."""
-        target = folder.asked.target
+        """Return the engine a run went to, from its own copy of the pod: the file may have changed or gone since.
+
+        Of an imported run nothing is anywhere but here.
+        """
+        target = "local" if folder.asked.imported_from else folder.asked.target
         if target in self._engines:
             return self._engine((target.encode(), None), self._engines[target])
         # The points of a matrix have no copy of the pod: their parent's is theirs.

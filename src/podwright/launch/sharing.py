@@ -37,7 +37,18 @@ OF_NODES = re.compile(r"record/n[0-9]{1,7}\.r[0-9]{1,7}/(events\.jsonl|ship\.jso
 MAX_FILES, MAX_BYTES = 20_000, 1 << 30
 """Of one shared run: what is beyond them is left out."""
 PUBLIC, OPEN = 0o755, 0o644
-WORKLOAD = ("name", "command", "nodes", "ranks_per_node", "launcher", "runtime", "resources", "goal", "retries")
+WORKLOAD = (
+    "name",
+    "command",
+    "nodes",
+    "spares",
+    "ranks_per_node",
+    "launcher",
+    "runtime",
+    "resources",
+    "goal",
+    "retries",
+)
 """What a shared run tells of its workload."""
 CODE = ("sha256", "files", "commit", "changed")
 

@@ -237,6 +237,7 @@ def _asked(prepared: Prepared, origin: CodeOrigin | None) -> Asked:
         created_at=time.time(),
         nodes=workload.nodes,
         ranks_per_node=workload.ranks_per_node,
+        spares=workload.spares,
         workload=workload_json(workload),
         code=code,
         image=_image(prepared),

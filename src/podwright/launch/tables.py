@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from podwright.runs.events import Sample
+from podwright.runs.record import moment
 from podwright.runs.series import ToldValue
 
 if TYPE_CHECKING:
     import pyarrow
+
+COUNTERS = frozenset({"step", "steps", "epoch", "epochs"})
 
 
 class ToldSeries(list[ToldValue]):
@@ -20,8 +23,27 @@ class ToldSeries(list[ToldValue]):
         return _table(ToldValue._fields, self)
 
     def to_pandas(self) -> Any:
-        """Return the same as a data frame; pandas must be installed."""
-        return self.to_arrow().to_pandas()
+        """Return a data frame with times as datetimes and the step as a column; pandas must be installed.
+
+        `attempt` counts from 1; rows that say no more than the step, or how far it is, are left out.
+        """
+        attempts = sorted({value[2:4] for value in self})
+        number = {attempt: place for place, attempt in enumerate(attempts, 1)}
+        rows = [
+            (
+                moment(value.t),
+                value.node,
+                value.rank,
+                number[value[2:4]],
+                value.step,
+                value.epoch,
+                value.name,
+                value.value,
+            )
+            for value in self
+            if value.name not in COUNTERS
+        ]
+        return _table(("time", "node", "rank", "attempt", "step", "epoch", "name", "value"), rows).to_pandas()
 
 
 class SensorSamples(list[Sample]):
@@ -32,8 +54,10 @@ class SensorSamples(list[Sample]):
         return _table(("t", "node", "restart", "retry", "name", "value"), self._rows())
 
     def to_pandas(self) -> Any:
-        """Return the same as a data frame; pandas must be installed."""
-        return self.to_arrow().to_pandas()
+        """Return the same as a data frame, times as datetimes; pandas must be installed."""
+        frame = self.to_arrow().to_pandas()
+        frame.insert(0, "time", [moment(t) for t in frame.pop("t")])
+        return frame
 
     def _rows(self) -> Iterable[tuple[Any, ...]]:
         for sample in self:

@@ -1,7 +1,7 @@
-"""Published results of MLPerf Training 0.6 and 0.7, and where a time of one's own stands beside them.
+"""Published results of MLPerf Training from 0.6 on, and where a time of one's own stands beside them.
 
-The files in `data` hold the minutes of every run and the olympic means worked out from them; `data/README.md` has the
-source and the licence.
+The files in `data` hold the minutes of every run and the olympic means worked out from them, and of later rounds means
+whose runs were not read; `data/README.md` has the source and the licence.
 """
 
 from __future__ import annotations
@@ -50,15 +50,22 @@ class PublishedResult:
         return [run.minutes for run in self.runs if run.reached]
 
     @property
-    def spread(self) -> tuple[float, float]:
-        """Return how far its own runs lie from its score, as shares: the fastest and the slowest."""
+    def spread(self) -> tuple[float, float] | None:
+        """Return how far its own runs lie from its score, as shares: the fastest and the slowest; None without runs."""
+        if not self.times:
+            return None
         return min(self.times) / self.minutes - 1, max(self.times) / self.minutes - 1
+
+    @property
+    def results_per_chip_hour(self) -> float | None:
+        """Return how many trainings an hour of one chip is good for; None where its chips are not counted."""
+        return 60 / (self.minutes * self.chips) if self.chips else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the row of `bench published`."""
         runs = [asdict(run) for run in self.runs]
         row = {name: getattr(self, name) for name in ("round", "submitter", "system", "chips", "benchmark", "minutes")}
-        more = {"accelerator": self.accelerator, "framework": self.framework, "spread": list(self.spread)}
+        more = {name: getattr(self, name) for name in ("accelerator", "framework", "spread", "results_per_chip_hour")}
         return {**row, "runs": runs, "source": self.source, **more, "note": NOT_VERIFIED}
 
 
@@ -73,8 +80,10 @@ class Standing:
     comparison: PairComparison
 
     @property
-    def is_within_spread(self) -> bool:
-        """Tell whether one of the published runs was as slow, or as fast."""
+    def is_within_spread(self) -> bool | None:
+        """Tell whether one of the published runs was as slow, or as fast; None where these are not known."""
+        if self.result.spread is None:
+            return None
         low, high = self.result.spread
         return low <= self.slower <= high
 
@@ -91,7 +100,7 @@ def published_results() -> tuple[PublishedResult, ...]:
     for row in _rows("mlperf_published_runs.csv"):
         run = PublishedRun(row["log"], float(row["minutes"]), row["status"] in REACHED)
         runs.setdefault(_key(row), []).append(run)
-    return tuple(_result(row, runs[_key(row)]) for row in _rows("mlperf_published.csv"))
+    return tuple(_result(row, runs.get(_key(row), [])) for row in _rows("mlperf_published.csv"))
 
 
 def _key(row: dict[str, str]) -> tuple[str, ...]:

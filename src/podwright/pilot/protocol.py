@@ -73,6 +73,10 @@ KEY_OF = "of"
 """How many lines that a rank reported one line of its series stands for, where it is more than one."""
 
 
+SILENCE_S = 30.0
+"""How long nothing is heard of a node before it is taken for lost."""
+
+
 class Order(NamedTuple):
     """What the pilots of a run are to do: one file, the same for every node. Paths are relative to the file's folder.
 
@@ -91,6 +95,8 @@ class Order(NamedTuple):
     `launcher` is `torchrun`, `mpi`, `ranks`, or `plain`: one process that knows of no others. `stdin` is a file of
     the code. `keep` are patterns of what is kept of the folder that ranks started in, all of it where there are none;
     None where there is no place to keep it.
+
+    `nodes` train; `spares` more join them and wait, so that one of them can take the place of a node that is lost.
 
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
@@ -126,9 +132,10 @@ class Order(NamedTuple):
     mpi: List[str] = []  # noqa: RUF012 - nobody changes an order
     parent: str = ""
     virtual: bool = False
+    spares: int = 0
     sample_s: float = 1.0
     beat_s: float = 2.0
-    silence_s: float = 30.0
+    silence_s: float = SILENCE_S
     gone_s: Optional[float] = None
     memory_bytes: Optional[int] = None
     keep: Optional[List[str]] = None
@@ -141,6 +148,11 @@ class Order(NamedTuple):
     @property
     def world_size(self) -> int:
         return self.nodes * self.ranks_per_node
+
+    @property
+    def allocated(self) -> int:
+        """Return how many nodes the run has: those that train and the spares, numbered from 0."""
+        return self.nodes + self.spares
 
     def text(self) -> str:
         return field_lines(self._asdict())
@@ -202,6 +214,8 @@ def same_mac(a: str, b: str) -> bool:
 
 PROGRESS = "p"
 """Of a merged log: the stream of lines that show how far a line is that is still written over."""
+OWN_TIME = ("spent.", "work_")
+"""Names of what a program tells of its own time begin so: seconds by class since it began, and of a step's own work."""
 MLLOG = b":::MLLOG "
 OWN = b'{"podwright"'
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
+    from podwright.prove.cell_costs import cell_bill
     from podwright.prove.compare import (
         CellsCompared,
         Effort,
@@ -48,6 +49,7 @@ __all__ = [
     "TrialEnded",
     "accept_change",
     "budget_of",
+    "cell_bill",
     "compare_cells",
     "compare_refs",
     "compare_until_proven",

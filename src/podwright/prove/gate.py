@@ -16,7 +16,7 @@ from podwright.analysis.figures import less_is_better
 from podwright.analysis.gate_rule import CLEAN, NOT_PROVEN, SLOWER, CellJudged, GateRule, judge_rounds
 from podwright.launch import Session, commits_between
 from podwright.prove.sides import DURATION, Measure, cell_traits
-from podwright.prove.suite_folder import Accepted, Cell, CellKey, SuiteFolder, histories, known_suite
+from podwright.prove.suite_folder import Accepted, Cell, CellKey, SuiteFolder, Trial, histories, known_suite
 from podwright.spec.problems import refuse
 
 BROKEN = "broken"
@@ -164,6 +164,7 @@ def judge_suite(session: Session, folder: SuiteFolder, request: GateRequest) -> 
     """Judge the newest round of a suite, cell by cell, by the rounds before it; nothing is run."""
     direction, metric, newest = check_direction(request), request.measure.metric, folder.round()
     known = histories(folder)
+    _check_told(known, metric, folder.name)
     planned = {replace(key, image="") for key in folder.planned(newest)}
     # A cell that the suite's file has no more is not missing: somebody took it out.
     cells = {key: history for key, history in known.items() if not planned or key in planned}
@@ -185,6 +186,14 @@ def judge_suite(session: Session, folder: SuiteFolder, request: GateRequest) -> 
         direction,
         request.measure.margin,
     )
+
+
+def _check_told(known: Mapping[CellKey, Sequence[Cell]], metric: str, suite: str) -> None:
+    """Refuse a metric that no run told; of a suite that never succeeded there is another thing to say."""
+    cells = chain.from_iterable(known.values())
+    told = set(chain.from_iterable(cell.metrics() for cell in cells))
+    if told and metric not in told:
+        raise refuse(f"no run of {suite} told {metric}", hint=f"they told {', '.join(sorted(told))}", field="--metric")
 
 
 def _last_accepted(folder: SuiteFolder, cells: Mapping[CellKey, object]) -> dict[CellKey, Accepted]:
@@ -227,15 +236,15 @@ def _explained(session: Session, verdict: CellVerdict) -> CellVerdict:
         return verdict
     before = verdict.before[-1]
     causes = causes_of(cell_traits(session, before), cell_traits(session, since))
-    good, bad = (_made_of(cell) for cell in (before, since))
+    good, bad = (_last_counted(cell) for cell in (before, since))
     commits: list[str] = []
-    if good.get("commit") and bad.get("commit") and bad.get("folder"):
-        commits = commits_between(Path(bad["folder"]), good["commit"], bad["commit"])
+    if good and bad and good.commit and bad.commit and bad.folder:
+        commits = commits_between(Path(bad.folder), good.commit, bad.commit)
     return replace(verdict, causes=tuple(causes), commits=tuple(commits))
 
 
-def _made_of(cell: Cell) -> Mapping[str, str]:
-    return next((trial.made_of for trial in reversed(cell.trials) if trial.counts), {})
+def _last_counted(cell: Cell) -> Trial | None:
+    return next((trial for trial in reversed(cell.trials) if trial.counts), None)
 
 
 def _broken(folder: SuiteFolder, known: Mapping[CellKey, Sequence[Cell]], newest: int) -> Iterator[BrokenCell]:
@@ -261,7 +270,10 @@ def _of_last_round(known: Mapping[CellKey, Sequence[Cell]], current: Mapping[Cel
 
 
 def accept_change(session: Session, suite: str, cell: str, reason: str, request: GateRequest) -> Accepted:
-    """Note that a cell's level has changed for a good reason: later rounds are held against it."""
+    """Note that a cell's level has changed for a good reason: later rounds are held against it.
+
+    The new level begins with the last round that may have been its first: those before it may still be of the old one.
+    """
     folder = known_suite(session.home, suite)
     if not reason.strip():
         raise refuse("says nothing", hint="write why, for whoever reads it in a year", field="--reason")
@@ -272,7 +284,7 @@ def accept_change(session: Session, suite: str, cell: str, reason: str, request:
     verdict = verdicts[fitting[0]]
     if not verdict.history:
         raise refuse(f"{fitting[0]} has no samples of {request.measure.metric}", field="--metric")
-    first = verdict.since or verdict.history[-1]
-    key = replace(first.key, image="")
-    folder.note("accepted", cell=asdict(key), round=first.round, reason=reason)
-    return Accepted(key, first.round, reason)
+    changed = verdict.history[-1 if verdict.since is None else verdict.judged.between[1]]
+    key = replace(changed.key, image="")
+    folder.note("accepted", cell=asdict(key), round=changed.round, reason=reason)
+    return Accepted(key, changed.round, reason)

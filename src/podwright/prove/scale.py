@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,10 +81,24 @@ class ScalingCurve:
     sizes: tuple[SizeMeasured, ...]
     law: StepLaw | None
 
+    @property
+    def contradicted(self) -> tuple[SizeMeasured, SizeMeasured] | None:
+        """Return the first size that is not what the smallest told, behind the last that was; None where all were."""
+        for before, after in pairwise(self.sizes):
+            if not after.predicted.low <= after.median_s <= after.predicted.high:
+                return before, after
+        return None
+
+    @property
+    def no_prediction_beyond(self) -> int | None:
+        """Return the size beyond which the curve contradicts the law; None where it does not."""
+        return None if self.contradicted is None else self.contradicted[0].size
+
     def as_json(self) -> dict[str, Any]:
         """Return the document of `bench scale`."""
         rows = [size.as_json() for size in self.sizes]
-        return {"workload": self.workload, "target": self.target, "kind": self.kind, "sizes": rows}
+        more = {"no_prediction_beyond": self.no_prediction_beyond}
+        return {"workload": self.workload, "target": self.target, "kind": self.kind, "sizes": rows, **more}
 
 
 def scaling_curve(cells: Sequence[Cell], kind: str, metric: str = "duration_s") -> ScalingCurve:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from podwright.analysis.statistics import as_number
 from podwright.analysis.traits import Traits, traits_of
 from podwright.launch import Session, find
 from podwright.prove.suite_folder import Cell, find_cell
-from podwright.runs import Record, RunFolder
+from podwright.runs import Fold, Record, RunFolder
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.source import decode, read_source
 
@@ -119,7 +120,10 @@ def cell_traits(session: Session, cell: Cell) -> tuple[Traits, ...]:
 def folder_traits(folder: RunFolder) -> Traits:
     """Return what a run's folder says of it; what cannot be read says nothing."""
     try:
-        return traits_of(folder.asked, folder.events(), folder.samples(), folder.series())
+        fold = Fold(folder.asked, str(folder.path))
+        fold.take(folder.events())
+        goodput = (fold.record(time.time()).goodput or {}).get("share")
+        return traits_of(folder.asked, folder.events(), folder.samples(), folder.series(), goodput)
     except (Refusal, OSError, ValueError):
         return Traits()
 

@@ -11,6 +11,8 @@ from statistics import median
 from typing import Any
 
 from podwright.analysis.bootstrap import median_interval
+from podwright.analysis.differences import RunDifference, mixed
+from podwright.analysis.settings import KINDS, Kind, Settings
 from podwright.files.journal import JournalFile
 from podwright.files.whole import make_private
 from podwright.runs import Home
@@ -18,8 +20,6 @@ from podwright.runs.fields import numbers, whole
 from podwright.runs.store import home_refusal
 from podwright.spec.problems import Refusal, refuse, short
 
-_MAY_DIFFER = frozenset(["commit", "folder"])
-"""Where the code stood; what it was is said by its digest."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 
 
@@ -52,8 +52,11 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     version: str = ""
     """What was measured: the image's digest, or that of the code where there is no image."""
-    made_of: Mapping[str, str] = field(default_factory=dict)
-    """The digests and versions of all that a cell must not mix, by their names; and the commit of the code."""
+    settings: Settings = field(default_factory=dict)
+    """All that a cell must not mix: code, image, packages and data, by their digests and versions."""
+    commit: str = ""
+    folder: str = ""
+    """Where its code stood, for the commits between two rounds."""
     reached: bool = True
     """Whether it reached the goal of its workload, if there is one."""
     began: float = 0.0
@@ -109,19 +112,15 @@ class Cell:
         """Return when the runs behind the samples of a metric were asked for."""
         return [trial.began for trial in self.trials if trial.counts and metric in trial.values]
 
-    def mixed(self) -> dict[str, list[str]]:
-        """Return what its runs should have had in common and had not: the values of each, oldest first."""
-        seen: dict[str, list[str]] = {}
-        for trial in self.trials:
-            for name, value in trial.made_of.items() if trial.counts else ():
-                if name not in _MAY_DIFFER and value not in seen.setdefault(name, []):
-                    seen[name].append(value)
-        return {name: values for name, values in seen.items() if len(values) > 1}
+    def mixed(self) -> list[RunDifference]:
+        """Return what its runs should have had in common and had not: the first against those after it."""
+        return mixed([trial.settings for trial in self.trials if trial.counts and trial.settings])
 
     def check_pure(self) -> None:
         """Refuse a cell whose runs are not of one kind: its samples are of two things."""
-        for name, values in self.mixed().items():
-            message = f"{self.name} mixes {name} {' and '.join(short(value) for value in values)}"
+        for row in self.mixed():
+            sides = " and ".join(short(side or "none") for side in (row.a, row.b))
+            message = f"{self.name} mixes {row.kind} {row.name}: {sides}"
             raise refuse(message, hint="begin a new round: `podwright bench run SUITE --again`")
 
     def as_json(self) -> dict[str, Any]:
@@ -139,7 +138,7 @@ class Cell:
             "failed": self.failed,
             "runs": self.runs,
             "version": self.version or None,
-            "mixed": self.mixed() or None,
+            "mixed": [row.as_json() for row in self.mixed()] or None,
         }
 
     def metrics(self) -> list[str]:
@@ -235,7 +234,7 @@ def _key(cell: object) -> CellKey:
 
 
 def _trial(request: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
-    made_of, began = end.get("made_of"), request.get("t")
+    began = request.get("t")
     return Trial(
         key=_key(request.get("cell")),
         round=whole(request.get("round")) or 0,
@@ -244,10 +243,22 @@ def _trial(request: Mapping[str, Any], end: Mapping[str, Any]) -> Trial:
         state=str(end.get("state") or ""),
         values={name: float(value) for name, value in (numbers(end.get("values")) or {}).items()},
         version=str(end.get("version") or ""),
-        made_of={str(k): str(v) for k, v in made_of.items()} if isinstance(made_of, dict) else {},
+        settings=_settings(end.get("settings")),
+        commit=str(end.get("commit") or ""),
+        folder=str(end.get("folder") or ""),
         reached=end.get("reached") is not False,
         began=float(began) if isinstance(began, int | float) else 0.0,
     )
+
+
+def _settings(rows: object) -> Settings:
+    """Return what a line of the journal says of what was measured; of a kind that is not known it says nothing."""
+    found: dict[tuple[Kind, str], str] = {}
+    for row in rows if isinstance(rows, list) else ():
+        match row:
+            case [kind, str(name), str(value)] if kind in KINDS:
+                found[kind, name] = value
+    return found
 
 
 def suite_folder(home: Home, name: str) -> SuiteFolder:

@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from podwright.analysis.traits import ingredients
+from podwright.analysis.differences import is_version
+from podwright.analysis.settings import settings_of
 from podwright.files.locks import only
 from podwright.files.whole import make_private
 from podwright.launch import Run, Session, find, start, start_with_code_of
@@ -195,9 +196,14 @@ def _end(folder: SuiteFolder, run: Run) -> str:
     image, code = asked.image or {}, asked.code or {}
     version = str(image.get("digest") or image.get("name") or code.get("sha256") or "")
     reached = record.goal is None or record.time_to_train_s is not None
-    made_of = ingredients(asked, run.folder.events())
-    values = values_of(record)
-    folder.note(
-        "done", run=run.id, state=record.state, values=values, version=version, made_of=made_of, reached=reached
-    )
+    settings = settings_of(asked, run.folder.events())
+    told = {
+        "values": values_of(record),
+        "version": version,
+        "settings": [[*key, value] for key, value in settings.items() if is_version(*key)],
+        "commit": code.get("commit"),
+        "folder": code.get("folder"),
+        "reached": reached,
+    }
+    folder.note("done", run=run.id, state=record.state, **told)
     return record.state

@@ -20,10 +20,13 @@ from podwright.analysis.data import Confusion, Example, LastLines, ReportData, T
 from podwright.analysis.profile import StepsProfile, profile_of
 from podwright.analysis.reported import Told, summed_up
 from podwright.analysis.statistics import as_number
+from podwright.analysis.straggler import RankWatch, Straggler
 from podwright.files.untrusted import UNTRUSTED_BYTES, open_untrusted, read_untrusted
 from podwright.reading.event_folder import beside, guessed_names, values_of_event_files
 from podwright.runs import Asked, Fold, Record, RunFolder
 from podwright.runs.events import Event, RankFailed, RankHung, ResultTold
+from podwright.runs.goodput import GoodputLedger
+from podwright.runs.labels import RunLabels, labels_of
 from podwright.runs.record import from_row
 from podwright.runs.series import of_events
 from podwright.runs.training_clock import RUN_START
@@ -45,9 +48,11 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
     asked = _asked(run, unread)
     if now is None:
         now = time.time()
-    events = in_order(event for event in run.events() if not _is_in_series(event))
+    ledger, watch = GoodputLedger(asked.created_at, asked.allocated_nodes, asked.gpus, asked.spares), RankWatch()
+    events = in_order(_heard(run, ledger, watch))
+    record = _record(run, asked, now, unread)
     return ReportData(
-        record=_record(run, asked, now, unread),
+        record=record,
         asked=asked,
         read_at=now,
         events=events,
@@ -57,11 +62,29 @@ def gather(folder: Path, now: float | None = None) -> ReportData:
         iou=_iou(folder, unread),
         examples=tuple(_examples(folder, unread)),
         profile=_profile(folder, unread),
+        goodput=ledger.goodput(record.ended_at or record.silent_since or now, record.state),
+        straggler=_straggler(run, watch),
         tails=tuple(_tails(run, events)),
         files=tuple(_files(folder)),
         workload_in_code=_workload_in_code(folder),
         unread=tuple(unread),
     )
+
+
+def _heard(run: RunFolder, ledger: GoodputLedger, watch: RankWatch) -> Iterator[Event]:
+    """Yield the events that a page shows; what sums them up takes all."""
+    for event in run.events():
+        ledger.take(event)
+        watch.take(event)
+        if not _is_in_series(event):
+            yield event
+
+
+def _straggler(run: RunFolder, watch: RankWatch) -> Straggler | None:
+    try:
+        return watch.straggler(run.samples)
+    except (OSError, ValueError):  # named where the readings are
+        return None
 
 
 def _is_in_series(event: Event) -> bool:
@@ -96,7 +119,9 @@ def _record(run: RunFolder, asked: Asked, now: float, unread: list[str]) -> Reco
     sealed = _json(run.path, "record.json", unread, _MAX_RECORD_BYTES)
     try:
         if sealed:
-            return from_row(sealed)
+            record = from_row(sealed)
+            labels = labels_of(run.client_events(), RunLabels(record.tags, record.note))
+            return replace(record, tags=labels.tags, note=labels.note)
     except ValueError as error:
         unread.append(f"record.json: {error}")
     fold = Fold(asked, str(run.path))
@@ -269,7 +294,7 @@ def _workload_in_code(folder: Path) -> str:
     """Return where the workload's file lies in the code that travelled: known by its content, empty without one."""
     try:
         source = read_untrusted(folder, "spec/workload.yaml")
-        with open_untrusted(folder, "job/code.tar") as file, tarfile.open(fileobj=file) as code:
+        with open_untrusted(folder, "job/code.tar") as file, tarfile.open(fileobj=file, mode="r:") as code:
             for member in code:
                 is_yaml = member.isfile() and member.name.endswith((".yaml", ".yml"))
                 if not is_yaml or member.size != len(source):

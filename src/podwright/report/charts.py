@@ -166,10 +166,10 @@ def _rank_lines(story: Story, kind: ChartKind) -> Iterator[ChartLine]:
             yield ChartLine(f"rank {rank.rank}", rank.node, rank.rank, kind.drawn(track))
 
 
-def charts_json(charts: Sequence[Chart], span: Span) -> list[dict[str, Any]]:
+def charts_json(charts: Sequence[Chart], span: Span, points: int = POINTS_PER_LINE) -> list[dict[str, Any]]:
     """Return the charts as the page's script reads them, thinned to what a page can hold."""
     lines = sum(len(chart.lines) for chart in charts if not chart.many) or 1
-    limit = max(100, min(POINTS_PER_LINE, POINTS_PER_PAGE // lines))
+    limit = max(100, min(points, POINTS_PER_PAGE // lines))
     return [_banded(chart, span) if chart.many else _lined(chart, span, limit) for chart in charts]
 
 

@@ -1,13 +1,16 @@
 """A run's data as one HTML page that needs nothing else. Pure, but for reading its own templates."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
@@ -16,10 +19,15 @@ from podwright.analysis import classes, curves
 from podwright.analysis import event_text as moments
 from podwright.analysis.data import ReportData
 from podwright.analysis.ranks import Span, Story, story_of
+from podwright.reading.run_data import gather
 from podwright.report import charts, facts, verdict
 from podwright.report import timeline as lanes
+from podwright.report.goodput import goodput_view
 from podwright.report.profile import profile_view
 from podwright.theme import standalone, words
+
+if TYPE_CHECKING:
+    from podwright.launch import Run
 
 _SHARED = frozenset({"uPlot.min.css", "tokens.css", "uPlot.iife.min.js", "words.js", "charts.js"})
 """What every page of ours has, and the theme keeps."""
@@ -42,8 +50,28 @@ _SEEN_KINDS = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class RunView:
+    """One run as pages show it: what templates are filled with, and what the page's script draws."""
+
+    view: dict[str, Any]
+    payload: dict[str, Any]
+
+
 def render_run(data: ReportData) -> str:
     """Return the report of one run."""
+    shown = run_view(data)
+    return page("run.html.j2", shown.view, shown.payload)
+
+
+def view_of_run(run: Run, points: int) -> RunView:
+    """Return what the pages of others than the report show of a run, with so many points in a line at most."""
+    run.folder.refuse_stray()
+    return run_view(gather(run.folder.path), points)
+
+
+def run_view(data: ReportData, points: int = charts.POINTS_PER_LINE) -> RunView:
+    """Return all that is shown of one run."""
     story = story_of(data)
     drawn, flat = charts.charts_of(story)
     quality_curves = curves.curves_of(data)
@@ -51,12 +79,13 @@ def render_run(data: ReportData) -> str:
         "from": round(story.span.at(story.span.start), 3),
         "to": round(story.span.at(story.span.end), 3),
         "attempts": lanes.boundaries(story),
-        "charts": charts.charts_json(drawn, story.span),
+        "charts": charts.charts_json(drawn, story.span, points),
         "curves": [curves.overlaid(curve.name, [(data, story.span)], [curve.title]) for curve in quality_curves],
     }
     view = {
         **_first_screen(story),
         "lanes": lanes.lanes_of(story),
+        "goodput": goodput_view(story),
         "ticks": _ticks(story.span),
         "machines": _machines(story, drawn, flat),
         "curves": [{"curve": curve, "rows": curves.curve_rows(curve, story.span)} for curve in quality_curves],
@@ -69,13 +98,14 @@ def render_run(data: ReportData) -> str:
         "sections": _sections(data),
         "recipe": facts.recipe(story),
     }
-    return page("run.html.j2", view, payload)
+    return RunView(view, payload)
 
 
 def _sections(data: ReportData) -> list[tuple[str, str]]:
     sections = [
         ("verdict", "Verdict"),
         ("timeline", "What happened"),
+        ("goodput", "Goodput"),
         ("training", "Loss and quality"),
         ("machines", "Machines"),
     ]
@@ -100,20 +130,21 @@ def _rank_columns(story: Story) -> list[tuple[str, str]]:
 
 def page(template: str, view: Mapping[str, Any], payload: Mapping[str, Any]) -> str:
     """Return a template filled, with styles, script and data inside it."""
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
-    style = "\n".join(_asset(name) for name in _STYLES)
+    script = "\n".join(asset(name) for name in _SCRIPTS)
+    style = "\n".join(asset(name) for name in _STYLES)
     own = {"policy": standalone.policy(script), "style": style, "script": script}
     return _templates().get_template(template).render(**view, **own, payload=standalone.script_json(payload))
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a style sheet or a script of pages."""
     if name in _SHARED:
         return theme.asset(name)
     return (resources.files("podwright.report") / "assets" / name).read_text("utf-8")
 
 
-def _compiled() -> FileSystemBytecodeCache | None:
+def compiled() -> FileSystemBytecodeCache | None:
     """Keep compiled templates per machine instead of per report; only in a folder that is this user's alone.
 
     They are code: whoever may write there could run anything as this user.
@@ -137,13 +168,18 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=_compiled(),
+        bytecode_cache=compiled(),
     )
+    add_words(environment)
+    return environment
+
+
+def add_words(environment: Environment) -> None:
+    """Give templates the words that ours are written with."""
     for read in (words.number, words.percent, words.score, words.fold):
         environment.filters[read.__name__] = read
     environment.filters["metric"] = words.metric_name
     environment.globals |= {"NONE": words.NONE, "count": words.count}
-    return environment
 
 
 def _first_screen(story: Story) -> dict[str, Any]:

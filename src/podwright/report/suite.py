@@ -11,8 +11,8 @@ from statistics import median
 from typing import Any, get_args
 
 from podwright.analysis.bootstrap import median_interval
-from podwright.analysis.causes import middle_of
-from podwright.analysis.traits import CPU_CORES, Traits
+from podwright.analysis.causes import middle_of, step_shares
+from podwright.analysis.traits import CPU_CORES, STEPS, Traits
 from podwright.costs import cost_of_run
 from podwright.launch import Session
 from podwright.prove import SidesCompared, compare_cells
@@ -31,6 +31,7 @@ _METRIC = "duration_s"
 _MARGIN = 0.03
 _LOOKS = {"same": "good", "different": "bad", "not proven": "open"}
 _SENSED = ("GPU utilisation", "GPU power", CPU_CORES)
+_PARTS = {name: name.removesuffix("_s") for name in STEPS}
 _EDGE = 3.0
 """Room at both ends of an axis, in per cent, so that no mark is cut."""
 
@@ -69,6 +70,7 @@ def render_suite(
     compared = {by: pairs for by in get_args(By) if (pairs := _pairs(session, folder, by))}
     axis = _axis(cells)
     groups = [_group(session, name, group, (axis, prices)) for name, group in _by_workload(cells)]
+    shares = _shares(session, cells)
     view = {
         "title": folder.name,
         "sentence": _scaling_sentence(curve) if curve else _sentence(cells, compared),
@@ -76,17 +78,41 @@ def render_suite(
         "groups": groups,
         "ends": [words.duration(axis.low), words.duration(axis.high)],
         "columns": _columns(groups),
+        "shares": shares,
+        "part_names": list(_PARTS.values()),
         "verdicts": [{"by": by, "rows": _verdict_rows(pairs)} for by, pairs in compared.items()],
         "margin": words.percent(_MARGIN),
         "scaling": drawing_of(curve) if curve else None,
-        "sections": _sections(curve),
+        "sections": _sections(curve, bool(shares)),
         "read_at": words.date_and_clock(time.time()),
     }
     return page("suite.html.j2", view, {"from": 0, "to": 1, "attempts": [], "charts": [], "curves": []})
 
 
-def _sections(curve: ScalingCurve | None) -> list[tuple[str, str]]:
+def _shares(session: Session, cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return where the time of each cell's steps went, of those whose program says so; widths are in per cent."""
+    rows = []
+    for cell in cells:
+        shares = step_shares(cell_traits(session, cell))
+        if shares:
+            rows.append({"name": cell.key.name, "parts": list(_stacked(shares))})
+    return rows
+
+
+def _stacked(shares: dict[str, float]) -> Iterator[tuple[str, str, float, float, int]]:
+    """Yield each part with its text, where it begins, how wide it is, and the number of its colour."""
+    start = 0.0
+    for number, (name, part) in enumerate(_PARTS.items(), start=1):
+        share = shares.get(name)
+        width = 100 * (share or 0.0)
+        yield part, words.NONE if share is None else f"{share:.1%}", round(start, 2), round(width, 2), number
+        start += width
+
+
+def _sections(curve: ScalingCurve | None, has_shares: bool) -> list[tuple[str, str]]:
     sections = [("verdict", "Verdict"), ("times", "Times"), ("verdicts", "Comparisons")]
+    if has_shares:
+        sections.insert(2, ("shares", "Where the time went"))
     if curve is not None:
         sections.insert(1, ("scaling", "Scaling"))
     return sections
@@ -106,7 +132,7 @@ def _sentence(cells: Sequence[Cell], compared: dict[By, Sequence[SidesCompared]]
         if by != "size":
             pairs += rows
     runs = sum(len(cell.values(_METRIC)) for cell in cells)
-    count = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that count"
+    count = f"{words.count(len(cells), 'cell')}, {words.count(runs, 'run')} that {'counts' if runs == 1 else 'count'}"
     failed = sum(cell.failed for cell in cells)
     if failed:
         count += f", {failed} that failed"
@@ -227,7 +253,7 @@ def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
         "p": words.NONE if p is None else f"{p:.2g}",
         "verdict": comparison.verdict,
         "look": _LOOKS[comparison.verdict],
-        "needed": f"{comparison.needed:,}" if comparison.needed else "",
+        "needed": _needed(pair),
         "bar": (axis.at(interval[0]), axis.at(interval[1])) if interval else None,
         "middle": axis.at(comparison.ratio or 1.0),
         "margin": (axis.at(1 - comparison.margin), axis.at(1 + comparison.margin)),
@@ -235,6 +261,20 @@ def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
         "causes": [cause.text for cause in pair.causes],
         "steps": [(step.name, _step(step.a), _step(step.b)) for step in pair.steps],
     }
+
+
+def _needed(pair: SidesCompared) -> str:
+    """Say how many runs would decide, and how long those that are still to be made take one after the other."""
+    needed = pair.comparison.needed
+    if not needed:
+        return ""
+    text = f"about {needed:,} runs a side would decide"
+    lacking = [(max(0, needed - len(side.samples)), side.samples) for side in (pair.a, pair.b)]
+    count = sum(number for number, _ in lacking)
+    if count and all(samples for _, samples in lacking):
+        seconds = sum(number * median(samples) for number, samples in lacking)
+        text += f": {words.count(count, 'run')} more, {words.duration(seconds)}"
+    return text
 
 
 def _step(seconds: float | None) -> str:

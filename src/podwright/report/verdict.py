@@ -9,6 +9,7 @@ from podwright.analysis.data import QualityGoal
 from podwright.analysis.figures import amount
 from podwright.analysis.ranks import Story
 from podwright.analysis.reported import CurvePoint
+from podwright.analysis.user_paths import as_owner_knows
 from podwright.runs.events import DeviceSeen, PilotStarted, RankFailed, RankHung, Retry
 from podwright.spec.hardware_library import gpu_peak_tflops
 from podwright.theme import words
@@ -130,7 +131,8 @@ def _failed(story: Story) -> Verdict:
 def _what_failed(event: RankFailed | RankHung, story: Story) -> tuple[str, tuple[str, ...]]:
     if isinstance(event, RankHung):
         return moments.hang(event), ()
-    return moments.failure(event, story), event.tail[-_TAIL_LINES:]
+    tail = (as_owner_knows(line, story.data.asked.code) for line in event.tail[-_TAIL_LINES:])
+    return moments.failure(event, story), tuple(tail)
 
 
 def _last_failure(story: Story) -> RankFailed | RankHung | None:

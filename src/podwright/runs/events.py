@@ -144,6 +144,8 @@ class AttemptStarted(PilotEvent):
     master_addr: str = ""
     master_port: int | None = None
     retries_left: int | None = None
+    waiting: tuple[int, ...] = ()
+    """The spares: nodes that have no part in this attempt."""
 
 
 class RankStarted(PilotEvent):
@@ -190,6 +192,8 @@ class CheckpointSeen(PilotEvent):
     kind = "checkpoint"
     name: str | None = None
     size_bytes: float | None = None
+    written_at: float | None = None
+    """When its file was written, Unix seconds; it is seen a little later."""
 
 
 class RankEnded(PilotEvent):
@@ -244,6 +248,9 @@ class Retry(PilotEvent):
     attempt: int | None = None
     why: str = ""
     lost: int | None = None
+    rank: int | None = None
+    host: str = ""
+    exception: str = ""
 
 
 class DeviceSeen(PilotEvent):
@@ -312,7 +319,7 @@ class Thinned(PilotEvent):
 
 
 class SoftwareFound(PilotEvent):
-    """What the ranks of a node start with."""
+    """What the ranks of a node start with; the first node names all packages, as `name==version`, and modules."""
 
     kind = "software"
     python: str = ""
@@ -320,6 +327,12 @@ class SoftwareFound(PilotEvent):
     cuda: str = ""
     nccl: str = ""
     cudnn: str = ""
+    packages: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    prefix: str = ""
+    """Where the Python is installed that the ranks start with."""
+    digest: str = ""
+    """Of the packages: a node whose digest is another has others."""
 
 
 class RankStack(PilotEvent):
@@ -452,6 +465,21 @@ class EventFilesRead(ClientEvent):
 
     kind = "event_files"
     values: Values
+
+
+class TagsChanged(ClientEvent):
+    """A user tagged the run, or took tags away."""
+
+    kind = "tags"
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class NoteWritten(ClientEvent):
+    """A user wrote a note on the run, in place of the one it had."""
+
+    kind = "note"
+    text: str
 
 
 class TargetSilent(ClientEvent):

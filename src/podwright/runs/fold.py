@@ -6,11 +6,15 @@ from collections.abc import Collection, Iterable
 from itertools import islice
 from typing import Any
 
+from podwright.pilot.protocol import OWN_TIME
 from podwright.runs import events as kinds
 from podwright.runs.events import Event, PilotEvent
+from podwright.runs.goodput.ledger import GoodputLedger
+from podwright.runs.labels import RunLabels
 from podwright.runs.record import Asked, Record
 from podwright.runs.states import BY_END, BY_EVENT, FINAL, move
 from podwright.runs.training_clock import TrainingClock, elapsed_s, is_believed
+from podwright.runs.training_progress import ProgressClock
 
 NOT_RESULTS = frozenset({"mllog", "time_ms"})
 MAX_RESULTS = 2_000
@@ -37,6 +41,9 @@ class Fold:
         self._results: dict[str, tuple[tuple[int, int], int, float]] = {}
         self._read: dict[str, float] = {}
         self._clock = TrainingClock()
+        self._progress = ProgressClock()
+        self._goodput = GoodputLedger(asked.created_at, asked.allocated_nodes, asked.gpus, asked.spares)
+        self._labels = RunLabels()
         self._cost: dict[str, Any] | None = None
         self._cancelled = False
         self._why, self._why_at = "", 0.0
@@ -50,6 +57,7 @@ class Fold:
         for event in events:
             self._take(event)
             self._clock = self._clock.after(event)
+            self._goodput.take(event)
             if isinstance(event, PilotEvent):
                 if is_believed(event.time):
                     self._last = max(self._last, event.time)
@@ -62,6 +70,8 @@ class Fold:
                 self._take_result(event)
             case kinds.AttemptStarted():
                 self._take_go(event)
+            case kinds.Recognised() if any(row.get("name") == "step" for row in event.names):
+                self._progress.note_read()
             case kinds.RunEnded() if event.epoch >= self._epoch:
                 self._end = event
             case kinds.EngineEnded():
@@ -82,6 +92,8 @@ class Fold:
                 self._lost = event
             case kinds.CostReckoned():
                 self._cost = {"amount": event.amount, "currency": event.currency, "origin": event.origin}
+            case kinds.TagsChanged() | kinds.NoteWritten():
+                self._labels = self._labels.after(event)
             case kinds.EventFilesRead():
                 self._read |= dict(islice(event.values.items(), MAX_RESULTS))
             case kinds.FoundGone() if self._gone_at is None:
@@ -100,9 +112,12 @@ class Fold:
                 self._end = None
 
     def _take_result(self, event: kinds.ResultTold) -> None:
+        self._progress.take(event.time, event.epoch, event.rank, event.values)
         for name, value in event.values.items():
             known = self._results.get(name)
-            if name in NOT_RESULTS or (known is None and len(self._results) >= MAX_RESULTS):
+            if name in NOT_RESULTS or name.startswith(OWN_TIME):
+                continue
+            if known is None and len(self._results) >= MAX_RESULTS:
                 continue
             if known is None or (event.epoch, -event.rank) >= (known[0], -known[1]):
                 self._results[name] = (event.epoch, event.rank, value)
@@ -115,41 +130,46 @@ class Fold:
 
     def record(self, now: float) -> Record:
         """Return what the events taken so far add up to; a run that is not over has lasted until `now`."""
-        asked = self._asked
         state, reason, code, ended = self._outcome()
-        started, first_hit = self._clock.first_go, self._clock.first_hit
+        asked = self._asked
         silent = None if state in FINAL else self._silent
         return Record(
-            id=asked.id,
-            name=asked.name,
-            target=asked.target,
+            **asked.in_record(),
             state=state,
             folder=self._folder,
-            nodes=asked.nodes,
-            world_size=asked.nodes * asked.ranks_per_node,
-            created_at=asked.created_at,
             parent=asked.parent,
             matrix=asked.matrix,
             reason=reason,
             exit_code=code,
             attempts=len(self._goes),
             hosts=self._hosts,
-            started_at=started,
+            started_at=self._clock.first_go,
             ended_at=ended,
-            duration_s=_seconds(started, ended or now),
+            duration_s=_seconds(self._clock.first_go, ended or now),
             time_to_train_s=self._clock.took_s,
             results=self._last_values(),
+            progress=self._progress_in(state, now),
+            goodput=self._goodput_of(state, ended or (silent.since if silent else now)),
             cost=self._cost,
-            verified=asked.verified,
-            user=asked.user,
-            team=asked.team,
-            goal=asked.goal,
-            goal_value=first_hit.value if first_hit else None,
+            tags=self._labels.tags,
+            note=self._labels.note,
+            goal_value=self._clock.goal_value,
             silent_since=silent.since if silent else None,
             silent_why=silent.why if silent else "",
             epoch=self._epoch if self._goes else None,
             stopped_in=self._stopped_in(),
         )
+
+    def _goodput_of(self, state: str, until: float) -> dict[str, Any] | None:
+        goodput = self._goodput.goodput(until, state)
+        return None if goodput is None else goodput.as_json()
+
+    def _progress_in(self, state: str, now: float) -> dict[str, Any] | None:
+        """Return how far it is; what an attempt before had come to is not where a run is that waits."""
+        if state == "pending" or not self._goes:
+            return None
+        reached = self._progress.at(now, self._epoch, state in FINAL)
+        return None if reached is None else reached.as_json()
 
     def _last_values(self) -> dict[str, float]:
         """Return the last value of each name; those of event files stand where no rank told one, or it was a guess."""

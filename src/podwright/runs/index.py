@@ -8,22 +8,55 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from podwright.runs.facts import COLUMNS as COLUMNS_OF_RUNS
+from podwright.runs.facts import facts_of
+from podwright.runs.query import HAS_FACT, NEWEST_FIRST, RunCondition, RunOrder, RunPlace, both, page_query
 from podwright.runs.record import Record, as_row, from_row
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, parent TEXT, created_at REAL NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL
+    id TEXT PRIMARY KEY, parent TEXT, created_at REAL NOT NULL, state TEXT NOT NULL, record TEXT NOT NULL,
+    change INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_time ON runs (created_at);
 CREATE INDEX IF NOT EXISTS by_parent ON runs (parent);
 CREATE INDEX IF NOT EXISTS open_runs ON runs (state) WHERE state NOT IN ('succeeded', 'failed', 'cancelled');
+CREATE TABLE IF NOT EXISTS facts (run TEXT, name TEXT, value, PRIMARY KEY (run, name, value)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_value ON facts (name, value);
+CREATE INDEX IF NOT EXISTS by_change ON runs (change);
+CREATE TABLE IF NOT EXISTS gone (run TEXT PRIMARY KEY, change INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (one INTEGER PRIMARY KEY CHECK (one = 1), runs_ns INTEGER);
-PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS made (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT, change INTEGER);
+INSERT OR IGNORE INTO made VALUES (1, lower(hex(randomblob(6))), 0);
+PRAGMA user_version = 3;
 """
-COLUMNS = {"runs": ("id", "parent", "created_at", "state", "record"), "seen": ("one", "runs_ns")}
+VERSION = 3
+COLUMNS = {
+    "runs": ("id", "parent", "created_at", "state", "record", "change"),
+    "facts": ("run", "name", "value"),
+    "gone": ("run", "change"),
+    "seen": ("one", "runs_ns"),
+    "made": ("one", "name", "change"),
+}
+PUT = """
+INSERT INTO runs VALUES (?, ?, ?, ?, ?, (SELECT change + 1 FROM made))
+ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, created_at = excluded.created_at, state = excluded.state,
+    record = excluded.record, change = excluded.change
+WHERE record != excluded.record
+"""
+"""A record that is as it was is no change."""
+GONE = "INSERT OR REPLACE INTO gone SELECT ?, change FROM made"
+NAMES = """
+WITH RECURSIVE names (name) AS (
+    SELECT min(name) FROM facts
+    UNION ALL SELECT (SELECT min(name) FROM facts WHERE name > names.name) FROM names WHERE names.name IS NOT NULL
+) SELECT name FROM names WHERE name IS NOT NULL
+"""
+"""From one name to the next by the index: there are a few dozen of them in millions of rows."""
 Answer = TypeVar("Answer")
 NETWORK_FILE_SYSTEMS = frozenset(
     ["nfs", "nfs4", "lustre", "gpfs", "beegfs", "cifs", "smb3", "ceph", "fuse.sshfs", "9p"]
@@ -77,6 +110,22 @@ def _record(row: tuple[Any, ...]) -> Record:
     return record
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedRun:
+    """A run, and its place in the order that was asked for."""
+
+    record: Record
+    place: RunPlace
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """A change of the index: its number counts from the making of the file, which has a name of its own."""
+
+    name: str
+    number: int
+
+
 class Index:
     """Every method is one transaction, and one thread at a time is inside.
 
@@ -88,6 +137,14 @@ class Index:
         self._refill = refill
         self._link: sqlite3.Connection | None = None
         self._lock = threading.RLock()
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Index:
+        """Return an index in memory of these records alone."""
+        index = cls(Path())
+        index._link = index._connect(":memory:")
+        index.put(records)
+        return index
 
     def _open(self) -> sqlite3.Connection:
         if self._link is None:
@@ -121,7 +178,10 @@ class Index:
         # Our own lock keeps threads apart, so that any of them may use the connection.
         link = sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
         try:
-            if link.execute("PRAGMA user_version").fetchone()[0] != 1:
+            version = link.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, VERSION):  # of an older one the rows lack their facts
+                raise sqlite3.DatabaseError("it is of another version")
+            if version == 0:
                 link.execute("PRAGMA journal_mode = WAL")
                 link.executescript(SCHEMA)
             for table, columns in COLUMNS.items():
@@ -153,7 +213,11 @@ class Index:
 
     def put(self, records: Iterable[Record]) -> None:
         """Put records in, in place of what was known of their runs."""
-        values = [(r.id, r.parent, r.created_at, r.state, json.dumps(as_row(r))) for r in records]
+        values, facts = [], []
+        for record in records:
+            text = json.dumps(as_row(record))
+            values.append((record.id, record.parent, record.created_at, record.state, text))
+            facts += [(record.id, *fact) for fact in facts_of(record)]
         if not values:
             return
         with self._lock:
@@ -161,7 +225,12 @@ class Index:
             try:
                 with closing(link.cursor()) as cursor:
                     cursor.execute("BEGIN IMMEDIATE")
-                    cursor.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", values)
+                    cursor.executemany(PUT, values)
+                    if cursor.rowcount > 0:
+                        cursor.execute("UPDATE made SET change = change + 1")
+                        cursor.executemany("DELETE FROM gone WHERE run = ?", [value[:1] for value in values])
+                    cursor.executemany("DELETE FROM facts WHERE run = ?", [value[:1] for value in values])
+                    cursor.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", facts)
                     cursor.execute("COMMIT")
             except sqlite3.OperationalError:
                 if link.in_transaction:
@@ -185,7 +254,12 @@ class Index:
     def drop(self, ids: Iterable[str]) -> None:
         """Forget runs."""
         with self._lock, suppress(sqlite3.OperationalError):  # read-only
-            self._open().executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in ids])
+            named = [(run_id,) for run_id in ids]
+            if not named:
+                return
+            self._open().execute("UPDATE made SET change = change + 1")
+            for query in (GONE, "DELETE FROM runs WHERE id = ?", "DELETE FROM facts WHERE run = ?"):
+                self._open().executemany(query, named)
 
     def ids(self) -> set[str]:
         """Return the ids of all runs, points too."""
@@ -201,10 +275,68 @@ class Index:
 
     def latest(self, limit: int | None) -> list[Record]:
         """Return the newest runs that are no point of another, oldest first; all of them without a limit."""
-        query = "SELECT record, id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT ?"
+        query = "SELECT record, id FROM runs WHERE +parent IS NULL ORDER BY created_at DESC LIMIT ?"
         everything = -1
         records = self._ask(query, (everything if limit is None else limit,), _record)
         return records[::-1]
+
+    def fact_names(self) -> list[str]:
+        """Return the names that any run has a value of."""
+        return self._texts(NAMES)
+
+    def chosen(self, condition: RunCondition, order: RunOrder, limit: int | None) -> list[Record]:
+        """Return the runs that a condition holds of, in an order; what has no value to sort by comes last."""
+        everything = -1
+        bound = everything if limit is None else limit
+        column = COLUMNS_OF_RUNS.get(order.name)
+        if column is not None:
+            query = f"SELECT record, id FROM runs WHERE {condition.sql} ORDER BY {column} {order.direction} LIMIT ?"
+            return self._ask(query, (*condition.values, bound), _record)
+        # By the index of values: the least of a hundred thousand is found at once.
+        query = (
+            "SELECT record, id FROM facts AS f CROSS JOIN runs ON id = f.run"
+            f" WHERE f.name = ? AND ({condition.sql}) ORDER BY f.value {order.direction} LIMIT ?"
+        )
+        found = self._ask(query, (order.name, *condition.values, bound), _record)
+        if limit is None or len(found) < limit:
+            missing = both(condition, RunCondition(f"NOT {HAS_FACT}", (order.name,)))
+            found += self.chosen(missing, NEWEST_FIRST, None if limit is None else limit - len(found))
+        return found
+
+    def page(self, condition: RunCondition, order: RunOrder, size: int, after: RunPlace | None) -> list[PlacedRun]:
+        """Return the next runs behind a place in an order; what has no value to sort by comes last, the newest first.
+
+        However far behind the place is, as many rows are read as are returned.
+        """
+        is_behind = after is None or after.has_value
+        found = self._placed(condition, order, size, after) if is_behind else []
+        if order.name in COLUMNS_OF_RUNS or len(found) == size:
+            return found
+        missing = both(condition, RunCondition(f"NOT {HAS_FACT}", (order.name,)))
+        rest = self._placed(missing, NEWEST_FIRST, size - len(found), None if is_behind else after)
+        return found + [PlacedRun(row.record, RunPlace(row.place.value, row.place.run, False)) for row in rest]
+
+    def _placed(self, condition: RunCondition, order: RunOrder, size: int, after: RunPlace | None) -> list[PlacedRun]:
+        query, values = page_query(condition, order, after)
+        return self._ask(query, (*values, size), lambda row: PlacedRun(_record(row), RunPlace(row[2], str(row[1]))))
+
+    def change(self) -> IndexChange:
+        """Return the number of the last change; numbers of an index that was made anew have another name."""
+        return self._ask("SELECT name, change FROM made", (), lambda row: IndexChange(str(row[0]), int(row[1])))[0]
+
+    def changed_since(self, number: int) -> list[str]:
+        """Return the runs that were put in, changed or dropped after a change."""
+        query = "SELECT id FROM runs WHERE change > ? UNION SELECT run FROM gone WHERE change > ?"
+        return self._texts(query, (number, number))
+
+    def tallies(self, since: float) -> list[tuple[str, int, str | None, float]]:
+        """Return the runs created since then, points apart: by state and currency how many, and what they cost."""
+        query = (
+            "SELECT state, count(*), json_extract(record, '$.cost.currency') AS currency,"
+            " sum(json_extract(record, '$.cost.amount')) FROM runs"
+            " WHERE created_at >= ? AND +parent IS NULL GROUP BY state, currency"
+        )
+        return self._ask(query, (since,), lambda row: (_text(row), int(row[1]), row[2], float(row[3] or 0.0)))
 
     def record(self, run_id: str) -> Record | None:
         """Return what was last known of a run; None when nothing was."""
@@ -217,16 +349,19 @@ class Index:
         return self._texts("SELECT id FROM runs WHERE parent = ?", (parent,))
 
     def open_ids(self, now: float) -> list[str]:
-        """Return the runs that may still change, points apart; a lost one may turn up again for a week."""
+        """Return the runs that may still change, points apart; a lost one may turn up again for a week.
+
+        A plus keeps SQLite from an index that would have it go through all runs.
+        """
         query = (
-            "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND parent IS NULL"
-            " AND (state != 'lost' OR created_at > ?) ORDER BY created_at"
+            "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'failed', 'cancelled') AND +parent IS NULL"
+            " AND (state != 'lost' OR created_at > ?) ORDER BY +created_at"
         )
         return self._texts(query, (now - 7 * 86400.0,))
 
     def last_id(self) -> str | None:
         """Return the newest run that is no point of another; None when there is no run."""
-        query = "SELECT id FROM runs WHERE parent IS NULL ORDER BY created_at DESC LIMIT 1"
+        query = "SELECT id FROM runs WHERE +parent IS NULL ORDER BY created_at DESC LIMIT 1"
         for run_id in self._texts(query):
             return run_id
         return None

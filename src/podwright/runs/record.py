@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from podwright.runs import fields
+from podwright.runs.goodput.account import from_json, sum_of
 from podwright.runs.points import point_id
 from podwright.runs.states import FINAL, STATES, summary
 from podwright.runs.typed import goal_of, read_fields, texts
@@ -51,8 +52,12 @@ class Asked:
     user: str | None = None
     team: str | None = None
     """Who started it, and their team on its pod."""
+    spares: int = 0
+    """Nodes that it has beside those that train."""
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
+    imported_from: dict[str, Any] | None = None
+    """Of a run that another home exported: the file's `digest`, when it came, and what was `left_out` of it."""
 
     @property
     def job_id(self) -> str:
@@ -70,7 +75,12 @@ class Asked:
         resources = self.workload.get("resources")
         if not isinstance(resources, dict):
             return 0
-        return self.nodes * (fields.node(resources.get("gpus")) or 0)
+        return self.allocated_nodes * (fields.node(resources.get("gpus")) or 0)
+
+    @property
+    def allocated_nodes(self) -> int:
+        """Return how many nodes it has: those that train and the spares."""
+        return self.nodes + self.spares
 
     @property
     def secrets(self) -> list[str]:
@@ -81,6 +91,12 @@ class Asked:
     def goal(self) -> dict[str, Any] | None:
         """Return the quality that ends the clock of time to train."""
         return goal_of(self.workload.get("goal"))
+
+    def in_record(self) -> dict[str, Any]:
+        """Return what the record of a run has of what was asked, whatever came of it."""
+        asked = ("id", "name", "target", "nodes", "spares", "created_at", "verified", "user", "team", "goal")
+        same = {name: getattr(self, name) for name in (*asked, "imported_from")}
+        return {**same, "world_size": self.nodes * self.ranks_per_node}
 
     def as_json(self) -> dict[str, Any]:
         """Return what run.json holds."""
@@ -110,13 +126,23 @@ class Record:
     duration_s: float | None = None
     time_to_train_s: float | None = None
     results: dict[str, float] = field(default_factory=dict)
+    progress: dict[str, Any] | None = None
+    """How far it is, how fast it goes and how long it still takes: a `TrainingProgress`."""
+    goodput: dict[str, Any] | None = None
+    """Where the time went that it was given: a `Goodput`."""
     cost: dict[str, Any] | None = None
     verified: dict[str, Any] | None = None
     user: str | None = None
     team: str | None = None
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    """What users wrote on it."""
+    imported_from: dict[str, Any] | None = None
     goal: dict[str, Any] | None = None
     goal_value: float | None = None
     """What the goal's metric was when the goal was met; `results` has what it was last."""
+    spares: int = 0
+    """Nodes that wait to take the place of a lost one, beside `nodes`."""
     silent_since: float | None = None
     """Since when the target does not answer: what is told here may be old."""
     silent_why: str = ""
@@ -142,7 +168,7 @@ class Record:
         """Return the record as `--json` and record.json have it; while its target is silent, that is the reason."""
         row = {name: value for name, value in asdict(self).items() if name not in INNER}
         row["reason"] = self.silence or self.reason
-        row["hosts"] = list(self.hosts)
+        row |= {"hosts": list(self.hosts), "tags": list(self.tags)}
         for name in TIMES:
             row[name] = iso(row[name])
         return row
@@ -193,6 +219,11 @@ def iso(unix_s: float | None) -> str | None:
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def moment(unix_s: float | None) -> datetime | None:
+    """Return a time as Python has it, in UTC."""
+    return None if unix_s is None else datetime.fromtimestamp(unix_s, UTC)
+
+
 def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
     """Return the record of a parent: what its points add up to."""
     state = summary([point.state for point in points])
@@ -205,14 +236,9 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         duration_s = round(ended - started, 3)
     counts = Counter(point.state for point in points)
     return Record(
-        id=asked.id,
-        name=asked.name,
-        target=asked.target,
+        **asked.in_record(),
         state=state,
         folder=folder,
-        nodes=asked.nodes,
-        world_size=asked.nodes * asked.ranks_per_node,
-        created_at=asked.created_at,
         reason=", ".join(f"{count} {name}" for name, count in counts.items()),
         exit_code=_exit_code(state, points),
         attempts=sum(point.attempts for point in points),
@@ -222,11 +248,8 @@ def sum_up(asked: Asked, folder: str, points: Sequence[Record]) -> Record:
         started_at=started,
         ended_at=ended,
         duration_s=duration_s,
+        goodput=_whole_goodput(points),
         cost=_whole_cost(points),
-        verified=asked.verified,
-        user=asked.user,
-        team=asked.team,
-        goal=asked.goal,
     )
 
 
@@ -237,6 +260,12 @@ def _whole_cost(points: Sequence[Record]) -> dict[str, Any] | None:
         return None
     amount = round(sum(cost["amount"] for cost in costs), 4)
     return {"amount": amount, "currency": costs[0]["currency"], "origin": f"the sum of {len(costs)} runs"}
+
+
+def _whole_goodput(points: Sequence[Record]) -> dict[str, Any] | None:
+    """Return where the time of all points went that were given any."""
+    whole = sum_of(filter(None, (from_json(point.goodput) for point in points)))
+    return None if whole is None else whole.as_json()
 
 
 def _exit_code(state: str, points: Sequence[Record]) -> int | None:

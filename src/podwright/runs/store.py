@@ -10,7 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from io import BufferedIOBase
 from pathlib import Path
@@ -24,6 +24,7 @@ from podwright.runs.events import Event
 from podwright.runs.fold import Fold
 from podwright.runs.folder import RunFolder, Tail
 from podwright.runs.index import Index, index_path
+from podwright.runs.labels import labels_of
 from podwright.runs.ownership import check_owner, take_from_others
 from podwright.runs.record import Asked, Record, sum_up
 from podwright.runs.shared_files import clear_unused, keep_file, place
@@ -238,7 +239,8 @@ class Home:
 
     def _read_parent(self, asked: Asked, folder: RunFolder) -> Record:
         points = [self.read_anyway(point) for point in asked.point_ids if self.is_there(point)]
-        parent = sum_up(asked, str(folder.path), points)
+        labels = labels_of(folder.client_events())
+        parent = replace(sum_up(asked, str(folder.path), points), tags=labels.tags, note=labels.note)
         # A client writes the parent first. One that was killed before it wrote a point leaves a run that nobody starts.
         if not points and time.time() - asked.created_at > CREATE_S:
             return replace(parent, state="lost", reason=NEVER_SUBMITTED, ended_at=asked.created_at)
@@ -311,6 +313,25 @@ class Home:
         if not matches:
             raise refuse(f"there is no run {ref!r}", hint="`podwright ps --all` lists them")
         raise refuse(f"{ref!r} may be any of {', '.join(matches[:6])}", hint="give more of the id")
+
+
+@contextmanager
+def taking_up(home: Home, ids: Iterable[str]) -> Iterator[dict[str, Path]]:
+    """Give folders to fill that become those of runs at the block's end, in this order, or none of them does."""
+    parts, there = {run_id: home.runs / f".{run_id}.{os.getpid()}.part" for run_id in ids}, list[Path]()
+    try:
+        for part in parts.values():
+            part.mkdir(mode=0o700)
+        yield parts
+        for run_id, part in parts.items():
+            there.append(part.rename(home.runs / run_id))
+    except BaseException:
+        for folder in there:
+            _delete(folder)
+        raise
+    finally:
+        for part in parts.values():
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def _delete_entry(entry: Path) -> list[str]:

@@ -43,6 +43,11 @@ class TrainingClock:
         return self.first_go
 
     @property
+    def goal_value(self) -> float | None:
+        """Return what the goal's metric was when the goal was met."""
+        return None if self.first_hit is None else self.first_hit.value
+
+    @property
     def took_s(self) -> float | None:
         """Return the time to train; None while the goal is not met."""
         if self.first_hit is None or self.began is None:

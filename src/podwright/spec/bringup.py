@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from podwright.spec.partitions import OwnPartition, SettingName
 from podwright.spec.provisioning import (
     AptSource,
     Export,
@@ -17,7 +18,7 @@ from podwright.spec.provisioning import (
 )
 from podwright.spec.types import AsWritten, Count, Image, Line, Lines, Strict, Text, pattern
 
-OperatingSystem = Literal["debian-12", "debian-13"]
+OperatingSystem = Literal["debian-12", "debian-13", "ubuntu-22.04", "ubuntu-24.04"]
 
 
 AccountName = Annotated[
@@ -27,9 +28,6 @@ AccountName = Annotated[
         '"{}" is not the name of an account',
         "lower-case letters, digits, dashes and underscores, 31 at most, and a letter first",
     ),
-]
-SettingName = Annotated[
-    Text, pattern(r"[A-Za-z][A-Za-z0-9]{0,63}", '"{}" is not the name of a setting', "letters and digits")
 ]
 SettingValue = Annotated[AsWritten, pattern(r"[^\r\n]+", "must be one line", "write the value alone")]
 SlurmVersion = Annotated[
@@ -87,6 +85,10 @@ class SlurmSettings(Strict):
 
     conf: dict[SettingName, SettingValue] = Field(default={}, alias="slurm.conf", description="keys of slurm.conf")
     cgroup: dict[SettingName, SettingValue] = Field(default={}, alias="cgroup.conf", description="keys of cgroup.conf")
+    partitions: tuple[OwnPartition, ...] = Field(
+        default=(), description="partitions; left out: `gpu` of the nodes with GPUs, `cpu` of the others"
+    )
+    lines: tuple[SettingValue, ...] = Field(default=(), description="further lines at the end of slurm.conf")
 
 
 class Bringup(Strict):
@@ -97,6 +99,10 @@ class Bringup(Strict):
     os: OperatingSystem = Field(default="debian-12", description="what the hosts run")
     roles: Roles = Field(default=Roles(), description="which host does what")
     versions: SoftwareVersions = Field(default=SoftwareVersions(), description="releases")
+    ssh_to_nodes: Literal["anybody", "jobs"] = Field(
+        default="anybody",
+        description="jobs: only who has a job on a node gets in there, but for root, sudo's group and `user`",
+    )
     users: tuple[Account, ...] = Field(default=(), description="accounts on every host")
     settings: SlurmSettings = Field(default=SlurmSettings(), description="keys of Slurm's files, instead of ours")
     login: SiteLogin = Field(default=SiteLogin(), description="how the registry and Kubernetes know people")
@@ -105,7 +111,10 @@ class Bringup(Strict):
     archive: ArchiveUrl | None = Field(
         default=None, description="where `mirror serve` serves all packages to hosts; left out: their own sources"
     )
-    wheels: tuple[Requirement, ...] = Field(default=(), description="Python packages that the site shall have")
+    wheels: tuple[Requirement, ...] = Field(
+        default=(),
+        description="Python packages that the site shall have; with `archive` in /opt/podwright/python of hosts",
+    )
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
     sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")

@@ -18,9 +18,9 @@ from typing import Literal
 from podwright.spec.filters import Combined, Comparison, Filter, Negated, filter_refusal
 from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, short
-from podwright.spec.quantity import size_bytes
+from podwright.spec.quantity import duration_s, size_bytes
 
-Kind = Literal["text", "folder", "whole", "size", "time", "mode", "count", "tag"]
+Kind = Literal["text", "folder", "whole", "size", "time", "mode", "count", "tag", "number", "duration"]
 _EQUALITY = ("=", "!=")
 _TOO_LARGE = 1 << 63
 
@@ -204,6 +204,26 @@ def _tag(comparison: Comparison) -> str | float:
     return number
 
 
+def _number(comparison: Comparison) -> float:
+    """Return a number; `80%` is 0.8."""
+    text = comparison.value.removesuffix("%")
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise _no_value(comparison, "a number", f"write it like `{comparison.name}>=0.8`")
+    return number if text == comparison.value else number / 100
+
+
+def _duration(comparison: Comparison) -> float:
+    """Return seconds, which a number without a unit is."""
+    try:
+        return float(comparison.value) if comparison.value.isdecimal() else duration_s(comparison.value)
+    except Refusal:
+        raise _no_value(comparison, "a time", f"write it like `{comparison.name}>=2h`") from None
+
+
 def _no_value(comparison: Comparison, what: str, hint: str) -> Refusal:
     message = f'"{short(comparison.value)}" is not {what}'
     return filter_refusal(comparison.value_at, comparison.name, message, hint)
@@ -218,4 +238,6 @@ _READERS: dict[Kind, Callable[[Comparison], object]] = {
     "mode": _mode,
     "count": _whole,
     "tag": _tag,
+    "number": _number,
+    "duration": _duration,
 }

@@ -152,13 +152,24 @@ def _unknown(error: Any, path: Path, on_key: bool, context: _Context) -> Finding
     close = near(name, allowed)
     if close:
         hint = f"did you mean `{close}`?"
-    elif inner := next(
-        (key for key in allowed if name in shape.at((*path[:-1], key), tree).get("properties", {})), None
-    ):
-        hint = f"did you mean `{field_name((*path[:-1], inner, name))}`?"
+    elif inner := _inner_field(name, path[:-1], allowed, context):
+        hint = f"did you mean `{field_name(inner)}`?"
     else:
         hint = f"{short(name)}: fields here are {', '.join(allowed)}"
     return Finding(path, "unknown field", hint, on_key=True)
+
+
+def _inner_field(name: str, path: Path, allowed: Iterable[str], context: _Context) -> Path | None:
+    """Return the field of this name, or else of one near it, that lies in one of these fields."""
+    shape, tree = context
+    inner = {key: shape.at((*path, key), tree).get("properties", {}) for key in allowed}
+    for key, fields in inner.items():
+        if name in fields:
+            return (*path, key, name)
+    for key, fields in inner.items():
+        if close := near(name, fields):
+            return (*path, key, close)
+    return None
 
 
 def _choice(error: Any, path: Path, on_key: bool, context: _Context) -> Finding:

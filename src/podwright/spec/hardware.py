@@ -19,7 +19,7 @@ from podwright.spec.types import (
     Line,
     Number,
     Power,
-    Price,
+    RangedPrice,
     Ratio,
     Size,
     Speed,
@@ -28,7 +28,7 @@ from podwright.spec.types import (
     Whole,
 )
 
-Connector = Literal["rj45", "sfp28", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp"]
+Connector = Literal["rj45", "sfp28", "qsfp28", "qsfp56", "qsfp112", "qsfp-dd", "osfp", "mpo"]
 Positive = Annotated[Number, Field(gt=0)]
 StorageKind = Literal[
     "nfs", "spectrum-scale", "lustre", "netapp", "flashblade", "powerscale", "weka", "vast", "beegfs", "ceph", "bind"
@@ -63,7 +63,7 @@ class SwitchModel(Strict):
     weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
     copper_m: Number | None = Field(default=None, description="longest copper cable of its ports, in metres")
     active_m: Number | None = Field(default=None, description="longest active optical cable of its ports, in metres")
-    price: Price | None = Field(default=None, description="of one, in the pod's currency")
+    price: RangedPrice | None = Field(default=None, description="of one, in the pod's currency")
     source: Text | None = Field(default=None, description="where these facts come from")
 
 
@@ -82,7 +82,8 @@ class StorageModel(Strict):
     rack_units: Count | None = Field(default=None, description="height of one block")
     power_w: Power | None = Field(default=None, alias="power", description="most one block draws")
     weight_kg: Positive | None = Field(default=None, description="weight of one block, in kilograms")
-    price: Price | None = Field(default=None, description="of one block, in the pod's currency")
+    controllers: Count = Field(default=1, description="controllers of one block, each with a port for management")
+    price: RangedPrice | None = Field(default=None, description="of one block, in the pod's currency")
     blocks_per_nodes: tuple[Count, Count] | None = Field(
         default=None, description="a published pairing: so many blocks for so many nodes"
     )
@@ -180,6 +181,16 @@ class NumaNode(Strict):
     cores: Line = Field(description="its logical CPUs, such as 48-63,176-191")
 
 
+class NvlinkDomain(Strict):
+    """A rack that is one machine for its GPUs: NVLink joins those of all its nodes, and it is bought whole."""
+
+    nodes: Count = Field(description="nodes of a rack")
+    switches: Count = Field(description="trays with NVLink switches in a rack, one unit each")
+    power_shelves: Count = Field(description="power shelves of a rack, one unit each, which feed all that is in it")
+    shelf_power_w: Power | None = Field(default=None, alias="shelf_power", description="most that one shelf gives")
+    cooling: Literal["air", "liquid"] = Field(default="air", description="what takes the heat of its GPUs away")
+
+
 class NodeModel(Strict):
     """A server."""
 
@@ -199,7 +210,11 @@ class NodeModel(Strict):
     )
     rack_units: Count | None = Field(default=None, description="height")
     weight_kg: Positive | None = Field(default=None, description="weight, in kilograms")
-    price: Price | None = Field(default=None, description="of one, in the pod's currency")
+    nvlink_domain: NvlinkDomain | None = Field(
+        default=None,
+        description="the rack that it is a tray of; its power and weight are then its share of the whole rack's",
+    )
+    price: RangedPrice | None = Field(default=None, description="of one, in the pod's currency")
     fabrics: Fabrics = Field(default=Fabrics(), description="what its maker's reference design uses")
     source: Text | None = Field(default=None, description="where these facts come from")
 

@@ -88,13 +88,30 @@ def gpu_peak_tflops(name: str) -> float | None:
     return _peaks().get(name)
 
 
+class Plug(NamedTuple):
+    """What is plugged in, as the library's list of parts has it: where, into which cage, at which speed.
+
+    `kind` is that of the fabric; a part that is listed without one is for both.
+    """
+
+    what: str
+    place: str
+    connector: str
+    ports: int
+    gbps: float
+    mode: str
+    kind: str
+
+
 @cache
 def _plugs() -> dict[tuple[str, ...], str]:
     with (_FOLDER / "plugs.csv").open(newline="", encoding="utf-8") as file:
-        key_of = itemgetter("what", "place", "connector", "ports", "gbps", "mode")
+        key_of = itemgetter(*Plug._fields)
         return {key_of(row): row["part"] for row in csv.DictReader(file)}
 
 
-def plug_part(what: str, place: str, connector: str, ports: int, gbps: float, mode: str) -> str:
+def plug_part(plug: Plug) -> str:
     """Return the part number of a transceiver or cable; nothing where none is listed."""
-    return _plugs().get((what, place, connector, str(ports), f"{gbps:g}", mode), "")
+    known = _plugs()
+    *key, kind = (str(value) for value in plug._replace(gbps=f"{plug.gbps:g}"))  # type: ignore[arg-type]
+    return known.get((*key, kind)) or known.get((*key, ""), "")

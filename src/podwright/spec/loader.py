@@ -50,6 +50,11 @@ def load_pod(path: str | Path) -> Pod:
     return _pod(_document(path, source), Path(path), source)
 
 
+def pod_of(source: bytes, path: Path) -> Pod:
+    """Return a pod of a text that lies in no file, as if it lay in this one."""
+    return _pod(_document(path, source), path, source)
+
+
 def load(path: str | Path) -> Workload | Pod:
     """Read either file: one with a `command` is a workload."""
     source = read_source(Path(path))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PrivateAttr
 from pydantic_core import CoreSchema
 
+from podwright.spec.alerts import Alerts
 from podwright.spec.bringup import Bringup
 from podwright.spec.findings import Finding, problems
 from podwright.spec.hardware import (
@@ -25,6 +26,7 @@ from podwright.spec.hardware import (
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
 from podwright.spec.provisioning import Address, Bmc, Mac
+from podwright.spec.remediation import Remediation
 from podwright.spec.source import decode
 from podwright.spec.teams import SharedPath, Team
 from podwright.spec.types import (
@@ -38,7 +40,7 @@ from podwright.spec.types import (
     Name,
     Number,
     Power,
-    Price,
+    RangedPrice,
     Ratio,
     ShareUsed,
     Size,
@@ -186,30 +188,32 @@ Percent = Annotated[Number, Field(ge=0, le=100)]
 class CablePrices(Strict):
     """What one cable costs, by its kind."""
 
-    dac: Price | None = Field(default=None, description="passive copper")
-    aoc: Price | None = Field(default=None, description="active optical")
-    fibre: Price | None = Field(
+    dac: RangedPrice | None = Field(default=None, description="passive copper")
+    aoc: RangedPrice | None = Field(default=None, description="active optical")
+    fibre: RangedPrice | None = Field(
         default=None, description="fibre; with its share of the transceivers where those have no price"
     )
-    transceiver: Price | None = Field(default=None, description="one transceiver, for one port or for two")
-    cat6: Price | None = Field(default=None, description="twisted pair, for management")
+    transceiver: RangedPrice | None = Field(default=None, description="one transceiver, for one port or for two")
+    cat6: RangedPrice | None = Field(default=None, description="twisted pair, for management")
 
 
 class Costs(Strict):
-    """What things cost here."""
+    """What things cost here; a price that nobody knows closer is a range: `180000..210000`."""
 
     currency: Line = Field(default="EUR", description="such as EUR")
-    node_price: Price | None = Field(default=None, description="of one node")
-    power_price_kwh: Price | None = Field(default=None, description="of one kilowatt hour")
-    switch_price: Price | None = Field(default=None, description="of one switch whose model has no price")
+    node_price: RangedPrice | None = Field(default=None, description="of one node")
+    power_price_kwh: RangedPrice | None = Field(default=None, description="of one kilowatt hour")
+    switch_price: RangedPrice | None = Field(default=None, description="of one switch whose model has no price")
     cable_prices: CablePrices = Field(default=CablePrices(), description="of one cable, by its kind")
-    gpu_hour_price: Price | None = Field(default=None, description="of one GPU hour, when the pod is rented")
-    staff_year: Price | None = Field(default=None, description="of the people who run the pod, a year")
-    space_m2_year: Price | None = Field(default=None, description="of a square metre of floor, a year")
-    storage_tb_month: Price | None = Field(default=None, description="of a terabyte that is kept, a month")
+    gpu_hour_price: RangedPrice | None = Field(default=None, description="of one GPU hour, when the pod is rented")
+    staff_year: RangedPrice | None = Field(default=None, description="of the people who run the pod, a year")
+    space_m2_year: RangedPrice | None = Field(default=None, description="of a square metre of floor, a year")
+    storage_tb_month: RangedPrice | None = Field(default=None, description="of a terabyte that is kept, a month")
     support_percent: Percent | None = Field(default=None, description="of what was bought, a year")
     finance_percent: Percent | None = Field(default=None, description="interest on what was bought, a year")
-    other_year: dict[Line, Price] = Field(default={}, description="anything else, by name: {insurance: 9000}, a year")
+    other_year: dict[Line, RangedPrice] = Field(
+        default={}, description="anything else, by name: {insurance: 9000}, a year"
+    )
     grid_co2_kg_kwh: Annotated[Number, Field(ge=0, le=5)] | None = Field(
         default=None, description="of the grid: kilograms of CO2 for a kilowatt hour"
     )
@@ -240,6 +244,10 @@ class Pod(Strict):
     )
     costs: Costs = Field(default=Costs(), description="what things cost")
     teams: tuple[Team, ...] = Field(default=(), description="people who work together, and what they may use")
+    alerts: Alerts = Field(default=Alerts(), description="who hears of alerts")
+    remediation: Remediation | None = Field(
+        default=None, description="what is done by itself with nodes that alerts are about; left out: nothing"
+    )
     shared_runs: SharedPath | None = Field(
         default=None, description="a folder all users see, where runs that their owners share are published"
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from podwright.spec.alerts import alerts
 from podwright.spec.findings import Finding
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.nearest import did_you_mean
+from podwright.spec.partitions import partitions
 from podwright.spec.problems import Refusal, short
+from podwright.spec.remediation import remediation
 from podwright.spec.teams import teams
 
 # Looking for a close match among all hosts of a large pod would take seconds.
@@ -123,7 +126,7 @@ def roles(tree: Tree) -> Found:
             yield Finding(("bringup", "roles", role), f'"{short(host)}" is not a host of the pod', hint)
 
 
-CHECKS = (nodes, schedulers, names, hardware, addresses, controllers, roles, teams)
+CHECKS = (nodes, schedulers, names, hardware, addresses, controllers, roles, teams, alerts, remediation, partitions)
 
 
 def _entries(tree: Tree, field: str) -> list[tuple[int, Tree]]:

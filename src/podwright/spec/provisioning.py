@@ -69,6 +69,10 @@ class Bmc(Strict):
     certificates: Line | None = Field(
         default=None, description="a file of certificates that they are trusted by; left out: this machine's own"
     )
+    watched: bool = Field(
+        default=False,
+        description="whether the monitoring host asks them for power and inlet; the pod's vault keeps the secret then",
+    )
 
 
 class Netboot(Strict):
@@ -93,6 +97,10 @@ class Netboot(Strict):
         default=None, description="where the installer gets packages: a URL; left out: the pod's mirror"
     )
     keys: tuple[PublicKey, ...] = Field(default=(), description="public keys of ssh of who brings the hosts up")
+    https: bool = Field(
+        default=False,
+        description="hosts get their loader by HTTPS of the pod's authority, which their firmware must know",
+    )
 
 
 class Export(Strict):

@@ -15,6 +15,16 @@ from podwright.spec.types import Count, Line, Name, Price, Size, Strict, pattern
 SharedPath = Annotated[
     Line, pattern(r"/[^\r\n\0]*", '"{}" is not a whole path', "write it like `/shared/podwright-runs`")
 ]
+SlurmName = Annotated[
+    Line,
+    pattern(
+        r"[a-z0-9][a-z0-9_.-]{0,62}",
+        '"{}" is not a name in Slurm\'s accounting',
+        "lower-case letters, digits, dashes, dots and underscores",
+    ),
+]
+OTHERS = "others"
+"""The account of people with an account on the hosts who are in no team."""
 
 
 class Quota(Strict):
@@ -31,8 +41,9 @@ class Team(Strict):
 
     name: Name = Field(description="lower-case letters, digits and dashes")
     members: tuple[AccountName, ...] = Field(description="accounts of its people; one belongs to one team")
-    account: Line | None = Field(default=None, description="Slurm's account its runs go to; left out: its name")
-    qos: Line | None = Field(default=None, description="Slurm's quality of service of its runs")
+    account: SlurmName | None = Field(default=None, description="Slurm's account its runs go to; left out: its name")
+    qos: SlurmName | None = Field(default=None, description="Slurm's quality of service of its runs")
+    shares: Count = Field(default=1, description="its part of the pod against other teams'")
     quota: Quota = Field(default=Quota(), description="what it may use at once")
     alerts: tuple[Line, ...] = Field(default=(), description="who hears of alerts about its runs, as receivers take it")
     budget: Price | None = Field(default=None, description="what it may spend a month, in the currency of `costs`")
@@ -45,11 +56,18 @@ def teams(tree: dict[str, Any]) -> Iterator[Finding]:
     entries = [(index, entry) for index, entry in listed if isinstance(entry, dict)]
     names: set[object] = set()
     people: set[str] = set()
+    accounts: set[object] = {OTHERS}
     for index, entry in entries:
         name, members = entry.get("name"), entry.get("members")
+        account = entry.get("account", name)
         if isinstance(name, str) and name in names:
             yield Finding(("teams", index, "name"), f'"{short(name)}" is there twice', "give it another")
+        elif isinstance(account, str) and account in accounts:
+            field = "account" if "account" in entry else "name"
+            hint = f"each team has an account of its own; `{OTHERS}` is that of people in no team"
+            yield Finding(("teams", index, field), f'"{short(account)}" is an account that is taken', hint)
         names.add(str(name))
+        accounts.add(str(account))
         if not isinstance(members, list):
             continue
         for place, member in enumerate(members):

@@ -8,7 +8,16 @@ import shlex
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from podwright.spec.catalogs import parse_catalog
@@ -74,6 +83,33 @@ def _price(value: Any) -> float:
     if _number(value) < 0:
         raise wrong("must be 0 or more", "leave a price out where it is not known")
     return float(value)
+
+
+class PriceRange(float):
+    """A price of which only its ends are known; as a number it is the middle, for whoever asks for one figure."""
+
+    ends: tuple[float, float]
+
+    def __new__(cls, low: float, high: float) -> PriceRange:
+        """Make it of its ends."""
+        price = super().__new__(cls, (low + high) / 2)
+        price.ends = (low, high)
+        return price
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        """Return what a copy is made of."""
+        return self.ends
+
+
+def _ranged_price(value: Any) -> float:
+    """Take a price, or `A..B` where nobody knows it closer."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)", value, re.ASCII) if isinstance(value, str) else None
+    if found is None:
+        return _price(value)
+    low, high = map(float, found.groups())
+    if low > high or not math.isfinite(high):
+        raise wrong(f"{short(value)} ends below its start", f"write it like `{high:g}..{low:g}`")
+    return PriceRange(low, high)
 
 
 def _share_used(value: Any) -> float:
@@ -269,6 +305,10 @@ Count = Annotated[int, Field(ge=1), _whole(1)]
 Whole = Annotated[int, Field(ge=0), _whole(0)]
 Number = Annotated[float, BeforeValidator(_number)]
 Price = Annotated[float, Field(ge=0), BeforeValidator(_price)]
+_EITHER = WithJsonSchema(
+    {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "examples": ["180000..210000"]}]}
+)
+RangedPrice = Annotated[float, PlainValidator(_ranged_price), _EITHER]
 ShareUsed = Annotated[float, Field(gt=0, le=1), BeforeValidator(_share_used)]
 Ratio = Annotated[float, Field(ge=1), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]

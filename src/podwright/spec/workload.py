@@ -157,6 +157,11 @@ class Workload(Strict):
     )
     setup: Lines = Field(default=(), description="shell lines before the ranks, such as `module load` or an activate")
     nodes: Count = Field(default=1, description="how many nodes")
+    spares: Whole = Field(
+        default=0,
+        description="nodes more that join and wait: one of them takes the place of a node that is lost, without a way"
+        " through the queue",
+    )
     ranks_per_node_given: Count | None = Field(
         default=None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"
     )
@@ -264,6 +269,11 @@ class Workload(Strict):
         """Return what each entry of `data` is, by name."""
         code = self.code_folder
         return {name: resolve_input(text, self.folder, code) for name, text in self.data.items()}
+
+    @property
+    def allocated_nodes(self) -> int:
+        """Return how many nodes to ask for: those that train and the spares."""
+        return self.nodes + self.spares
 
     @property
     def ranks_per_node(self) -> int:

@@ -45,6 +45,19 @@ def image(tree: Tree) -> Found:
         yield Finding(("runtime",), "a container needs an image", "add `image:` or `build:`, or write `runtime: bare`")
 
 
+def spares(tree: Tree) -> Found:
+    """Check that a spare can take the place of another node: never that of the first, which leads, nor under mpirun."""
+    wanted, nodes = tree.get("spares"), tree.get("nodes", 1)
+    if not isinstance(wanted, int) or wanted < 1:
+        return
+    if tree.get("launcher") == "mpi":
+        message = "an MPI program keeps the nodes that mpirun began with"
+        yield Finding(("spares",), message, "set `launcher: ranks` or `torchrun`, or take `spares` out")
+    if nodes == 1:
+        message = "a run of one node has no other whose place a spare could take: the first one leads"
+        yield Finding(("spares",), message, "take it out; a node that is lost is replaced by the engine")
+
+
 def mig(tree: Tree) -> Found:
     """Check that GPU slices are counted by `gpus`."""
     resources = mapping_of(tree, "resources")
@@ -169,6 +182,7 @@ def lengths(tree: Tree) -> Found:
 
 CHECKS = (
     goal,
+    spares,
     image,
     mig,
     placeholders,

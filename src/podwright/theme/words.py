@@ -21,11 +21,17 @@ def format_size(size: int) -> str:
     return f"{value:.3g} {unit}"
 
 
+MOST_S = 1e10
+"""Three hundred years: of longer times, which somebody typed, only the size is said."""
+
+
 def format_duration(seconds: float) -> str:
     """Return a time for people, as two units at most: `0.42 s`, `12.3 s`, `2m 11s`, `1h 30m`, `2d 4h`."""
     if seconds <= -0.005:
         return "-" + format_duration(-seconds)
     seconds = abs(seconds)
+    if seconds >= MOST_S:
+        return f"{seconds / 86400:.3g} days"
     if seconds < 1:
         return f"{seconds:.2f} s"
     # Each test is on the rounded time: 59.96 s is `1m 0s`, never `60 s`.
@@ -61,7 +67,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return NONE
     if value == int(value) and abs(value) < 1e15:
         return f"{int(value):,}"
-    if abs(value) >= 10**digits:
+    if 10**digits <= abs(value) < 1e15:
         return f"{value:,.0f}"
     text = f"{value:.{digits}g}"
     if "e" in text:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import getpass
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from podwright.analysis.goodput import HOUR_MS, sentences
 from podwright.clients.machine import count_gpus
 from podwright.engines.base import Engine
 from podwright.engines.usage import Allocation, NodeUse, PartitionUse, QueuedJob, partitions
@@ -18,11 +19,14 @@ from podwright.launch.run import Run
 from podwright.launch.session import Session
 from podwright.pilot.protocol import whole_number
 from podwright.runs import SETTLED, Home, Record, RunFolder
+from podwright.runs.goodput import Goodput, sum_of
+from podwright.runs.goodput.account import GPU, from_json
 from podwright.runs.parquet import Unreadable
 from podwright.runs.record import iso
 from podwright.runs.store import ID
 from podwright.spec.problems import Refusal
 from podwright.spec.quantity import duration_s
+from podwright.theme import words
 from podwright.usage.waste import Waste, busy_gpus, sum_up
 
 if TYPE_CHECKING:
@@ -72,6 +76,16 @@ class TargetQueue:
         """Return the number of GPUs that nobody holds, on nodes that take jobs."""
         return sum(node.gpus - node.gpus_used for node in self.nodes if node.state != "away")
 
+    @property
+    def sentence(self) -> str:
+        """Say in one sentence how busy it is."""
+        waiting = sum(job.tasks for job in self.jobs if job.state == "waiting")
+        running = sum(job.tasks for job in self.jobs if job.state == "running")
+        jobs = f"{words.count(running, 'job runs', 'jobs run', False)}, {words.count(waiting, 'waits', 'wait', False)}"
+        if not self.gpus:
+            return jobs
+        return f"{jobs}; {self.gpus_free} of {self.gpus} GPUs are free"
+
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` and an API have it; times are ISO 8601."""
         jobs = []
@@ -95,6 +109,25 @@ class TargetWaste:
     accounting: bool = False
     price: Price | None = None
     away: str = ""
+    goodputs: Mapping[str, Goodput] = field(default_factory=dict)
+    """Of own runs with GPUs, each as a whole, though it began before the time that is looked at."""
+
+    @property
+    def goodput_lines(self) -> list[str]:
+        """Return the same in lines for people, with what the rest of the time cost."""
+        whole = self.goodput
+        if whole is None:
+            return []
+        lines = [*sentences(whole)]
+        if self.price is not None:
+            lost_h = (whole.allocated - whole.classes.get("productive", 0)) / HOUR_MS
+            lines.append(f"what was not productive cost {lost_h * self.price.per_gpu_hour:.2f} {self.price.currency}")
+        return lines
+
+    @property
+    def goodput(self) -> Goodput | None:
+        """Return what became of the time of all own runs together."""
+        return sum_of(self.goodputs.values())
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` and an API have it; times are ISO 8601."""
@@ -109,6 +142,8 @@ class TargetWaste:
             "accounting": self.accounting,
             "price": None if price is None else price.as_json(),
             **waste.as_json(None if price is None else price.per_gpu_hour),
+            "goodput": None if self.goodput is None else self.goodput.as_json(),
+            "goodput_of_runs": {run: goodput.as_json() for run, goodput in self.goodputs.items()},
         }
 
 
@@ -276,7 +311,16 @@ def _wasted(session: Session, target: UsageTarget, since_s: float) -> TargetWast
         if gpus is not None:
             busy[allocation] = gpus
     waste = sum_up(allocations, busy, past.gpus if past else None, until - since_s, until)
-    return TargetWaste(target.name, waste, past is not None, _price(target))
+    goodputs = dict(_goodputs(home, allocations))
+    return TargetWaste(target.name, waste, past is not None, _price(target), goodputs=goodputs)
+
+
+def _goodputs(home: Home, allocations: Iterable[Allocation]) -> Iterator[tuple[str, Goodput]]:
+    """Yield what the records of own runs say became of their GPUs' time."""
+    for run in sorted({allocation.run for allocation in allocations if allocation.run is not None}):
+        goodput = from_json(home.read_anyway(run).goodput) if home.has(run) else None
+        if goodput is not None and goodput.unit == GPU:
+            yield run, goodput
 
 
 def _price(target: UsageTarget) -> Price | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.proof_families import FAMILIES, drifting, until_proven, verdicts
+from benchmarks.proof_families import FAMILIES, Drift, Simulated, Word, drifting, until_proven, verdicts
 from podwright.analysis.comparison import compare, compare_pairs, looks, outliers
 from podwright.analysis.turns import in_blocks, pairs_in_turn
 
@@ -51,6 +52,16 @@ def test_nothing_is_proven_from_two_or_three() -> None:
 @pytest.mark.parametrize("start", [1, 8])
 def test_looking_again_and_again_is_paid_for(family: str, start: int) -> None:
     assert until_proven(family, 200, start) <= 0.05
+
+
+def test_families_that_break_their_word_are_told_from_those_that_keep_it() -> None:
+    words = [Word(family, 4, 0.95, false, 0.02, 1.0) for family in FAMILIES for false in (0.06, 0.03)]
+    drifts = [Drift("blocks", 4, 0.8, 0.0, 1.0), Drift("turns", 4, 0.0, 0.02, 1.0)]
+    kept = Simulated(400, words, drifts, dict.fromkeys(FAMILIES, (0.01, 0.05)))
+    assert kept.keeps_its_word()
+    assert not replace(kept, words=[replace(row, false=0.06) for row in words]).keeps_its_word()
+    assert not replace(kept, drifts=[replace(row, order="turns") for row in drifts]).keeps_its_word()
+    assert not replace(kept, until={"even": (0.01, 0.08)}).keeps_its_word()
 
 
 def test_the_looks_are_few_and_known_before() -> None:

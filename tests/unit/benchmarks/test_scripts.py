@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -49,6 +50,12 @@ def document(name: str, **facts: str) -> dict[str, Any]:
 def test_the_summary(script: Callable[[str], ModuleType], golden: Callable[[Path, str], None]) -> None:
     found = [document("overhead"), document("gpu_step", gpu="a GPU")]
     golden(GOLDEN / "summary.md", script("run_all").summary(found))
+
+
+def test_every_simulated_table_is_made_again_by_one_command(script: Callable[[str], ModuleType]) -> None:
+    tables = [path.stem for path in (FOLDER / "results").glob("*.md") if "seeded" in path.read_text("utf-8")]
+    assert sorted(script("simulations").RULES) == sorted(tables)
+    assert "\t$(BIN)/python benchmarks/simulations.py\n" in (ROOT / "Makefile").read_text("utf-8")
 
 
 def test_a_regression_of_our_own_is_found(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
@@ -170,3 +177,17 @@ def test_the_docs_show_how_a_lab_scales(script: Callable[[str], ModuleType]) -> 
     picture = lab_scaling.picture_of(curves)
     assert picture == (results / "lab_scaling.svg").read_text()
     assert picture == (ROOT / "docs" / "images" / "lab-scaling.svg").read_text()
+
+
+def test_the_docs_have_the_worst_of_what_compare_proves() -> None:
+    kept = (FOLDER / "results" / "proof_families.md").read_text("utf-8")
+    row = r"^\| [a-z ]+ \| (\d+)" + r" \| ([\d.]+)%" * 4 + r" \|$"
+    rows = re.findall(row, kept, re.MULTILINE)
+    by_count: dict[str, list[list[float]]] = {}
+    for count, *shares in rows:
+        by_count.setdefault(count, []).append(list(map(float, shares)))
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    assert {len(words) for words in by_count.values()} == {5}
+    for count, words in by_count.items():
+        holds, false, same, found = zip(*words, strict=True)
+        assert f"| {count} | {min(holds)}% | {max(false)}% | {max(same)}% | {min(found)}% |" in page

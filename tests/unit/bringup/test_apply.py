@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import getpass
+import io
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,12 @@ import pytest
 
 from podwright.bringup.apply.ansible import INVENTORY
 from podwright.bringup.apply.faults import Fault, reason_of
-from podwright.bringup.apply.playbook import ApplyProgress, HostCount, PlaybookRun, alone, run
+from podwright.bringup.apply.playbook import ApplyProgress, HostCount, PlaybookRun, StageRun, alone, run
+from podwright.bringup.progress import BringupProgress
+from podwright.cli.terminal.stages import BringupView
+from podwright.clients.reasons import last_line
 from tests.fixtures.sshd import ssh_config
+from tests.real.clients import until
 
 __all__ = ["ssh_config"]
 
@@ -49,7 +55,10 @@ def test_stages_hosts_and_faults_are_told() -> None:
     ]
 
 
-def play(folder: Path, ssh: Path, task: str = "true", config: str = "") -> ApplyProgress:
+_KEPT = {"none": "-o ControlPath=none", "open": "-o ControlMaster=auto -o ControlPersist=10s"}
+
+
+def play(folder: Path, ssh: Path, task: str = "true", config: str = "", kept: str = "none") -> ApplyProgress:
     """Runs a playbook of one task on the host `loop`, as a bring-up is run."""
     project = folder / "project"
     project.mkdir(parents=True, exist_ok=True)
@@ -58,7 +67,7 @@ def play(folder: Path, ssh: Path, task: str = "true", config: str = "") -> Apply
     text = f"- name: base.base\n  hosts: all\n  gather_facts: false\n  tasks: [{{ansible.builtin.raw: '{task}'}}]\n"
     (project / "nothing.yml").write_text(text)
     # A connection that is kept open is not looked at again.
-    (project / "ansible.cfg").write_text(f"[ssh_connection]\nssh_args = -o ControlPath=none\n{config}")
+    (project / "ansible.cfg").write_text(f"[ssh_connection]\nssh_args = {_KEPT[kept]}\n{config}")
     key = folder / "key"
     key.write_text("none\n")
     with alone(folder, lambda: None) as lock:
@@ -78,6 +87,23 @@ def test_a_host_that_has_another_key_is_left_alone(tmp_path: Path, ssh_config: P
     progress = play(tmp_path / "wrong", changed)
     assert progress.hosts == {"loop": HostCount(unreachable=1)}
     assert "Host key verification failed" in progress.faults[0].reason
+
+
+def test_a_host_of_the_same_name_in_another_pod_is_another_host(tmp_path: Path, ssh_config: Path) -> None:
+    """Two bring-ups at once: a connection that one keeps open is nobody else's. The other pod's host is away here."""
+    begun, over = tmp_path / "begun", tmp_path / "over"
+    task = f"touch {begun}; while [ ! -e {over} ]; do sleep 0.1; done"
+    away = tmp_path / "config"
+    away.write_text(f"Host loop\n  Port 1\n{ssh_config.read_text()}")
+    with ThreadPoolExecutor(1) as threads:
+        one = threads.submit(play, tmp_path / "one", ssh_config, task, kept="open")
+        try:
+            until(begun.exists, "the first one is at work")
+            other = play(tmp_path / "other", away, kept="open")
+        finally:
+            over.touch()
+    assert other.hosts == {"loop": HostCount(unreachable=1)}
+    assert one.result().hosts == {"loop": HostCount(changed=1, ok=1)}
 
 
 def test_the_reason_is_that_of_the_item_that_failed() -> None:
@@ -131,3 +157,46 @@ def test_a_task_that_takes_too_long_is_ended(tmp_path: Path, ssh_config: Path) -
     """Ansible itself ends it, by the bound that the project's configuration gives every task."""
     progress = play(tmp_path, ssh_config, task="sleep 600", config="[defaults]\ntask_timeout = 2\n")
     assert progress.faults == [Fault("loop", "base", "ansible.builtin.raw", "it did not end within 2 s")]
+
+
+def test_a_host_that_says_nothing_and_one_behind_another_are_told_in_words() -> None:
+    silent = 'Data could not be sent to remote host "n2". Make sure this host can be reached over ssh: '
+    assert reason_of({"unreachable": True, "msg": silent}) == 'Data could not be sent to remote host "n2": no answer'
+    refused = "admin@10.0.0.9: Permission denied (publickey)."
+    behind = f"{refused}\r\nkex_exchange_identification: Connection closed by remote host"
+    assert reason_of({"unreachable": True, "msg": behind}) == refused
+    assert last_line(f"{behind}\nConnection closed by UNKNOWN port 65535", "") == reason_of({"msg": behind})
+
+
+def test_who_is_slow_at_a_task_is_known_once_others_have_ended_it() -> None:
+    progress = ApplyProgress({}, wanted=["base", "slurm"])
+    progress.take(event("playbook_on_play_start", play="slurm.nodes"), 0.0)
+    progress.take(event("playbook_on_task_start", play="slurm.nodes", task="Packages"), 0.0)
+    for host in ("n1", "n2", "n3"):
+        progress.take(event("runner_on_start", host=host), 1.0)
+    assert (progress.doing, progress.slow()) == ("packages", [])
+    progress.take(event("runner_on_ok", host="n1", task="Packages", res={"changed": True}), 2.0)
+    progress.take(event("runner_on_skipped", host="n3"), 2.0)
+    assert progress.slow() == ["n2"]
+    progress.take(event("playbook_on_task_start", play="slurm.nodes", task="Files"), 3.0)
+    assert progress.slow() == []
+
+
+def test_the_screen_says_which_stage_how_many_hosts_and_who_is_slow(capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = {"n1": HostCount(changed=3), "n2": HostCount()}
+    stages = [StageRun("base", "done", 4.0, 3), StageRun("slurm")]
+    running = ApplyProgress(hosts, stages, ["base", "slurm"], doing="packages", at_task={"n1": True, "n2": False})
+    screen = Screen()
+    view = BringupView(screen, "lab")
+    view(BringupProgress("up", "lab", ["n1", "n2"]))
+    view(BringupProgress("applying", hosts=["n1", "n2"], applied=running))
+    line = screen.getvalue().rpartition("\x1b[K")[2]
+    assert line.startswith("slurm     2 of 2 packages, 1 of 2 hosts, waits for n2, 3 changes")
+    assert "base      1 of 2 done, 3 changes" in capsys.readouterr().err
+
+
+class Screen(io.StringIO):
+    """A terminal that keeps what it was sent."""
+
+    def isatty(self) -> bool:
+        return True

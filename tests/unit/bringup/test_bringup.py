@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from podwright.bringup import Bringup, BringupParts, BringupProgress, UpResult
 from podwright.bringup.apply.faults import Fault
-from podwright.bringup.apply.observe import Answer
+from podwright.bringup.apply.observe import Answer, Question
 from podwright.bringup.apply.playbook import ApplyProgress, HostCount, PlaybookRun
 from podwright.bringup.apply.vault import Secrets
 from podwright.bringup.plan.host import HostPlan
@@ -21,6 +19,7 @@ from podwright.bringup.plan.site import Site
 from podwright.clients.ssh import Answer as SshAnswer
 from podwright.spec import Pod, Refusal, load_pod
 from podwright.spec.problems import refuse
+from tests.fixtures.drifts import as_planned
 from tests.paths import CASES
 
 POD = CASES / "bringup" / "hosts" / "small" / "pod.yaml"
@@ -55,8 +54,14 @@ class Bench:
     """Hosts whose playbook fails."""
     drifting: set[str] = field(default_factory=set)
     """Hosts that are not as planned even when their playbook did not fail."""
+    releases: dict[str, str] = field(default_factory=dict)
+    """Packages that hosts have in another version than they should."""
+    drained: dict[str, str] = field(default_factory=dict)
+    """Nodes that somebody drained, with the reason."""
     saved: dict[str, bytes] = field(default_factory=dict)
     lines: list[tuple[str, str]] = field(default_factory=list)
+    says: str = ""
+    """What a line of shell prints."""
     runs: list[PlaybookRun] = field(default_factory=list)
     progress: list[BringupProgress] = field(default_factory=list)
     vault: FakeVault = field(init=False)
@@ -76,26 +81,31 @@ class Bench:
         return progress
 
     def observe(
-        self, pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], show: bool = False
+        self, pod: Pod, plans: Mapping[str, HostPlan], on_answer: Callable[[str], None], asked: Question
     ) -> dict[str, Answer]:
         self.happened.append(("observe", list(plans)))
         answers: dict[str, Answer] = {}
         for name, plan in plans.items():
             is_right = name in self.applied and name not in self.drifting
             answers[name] = as_planned(plan) if is_right else refuse(f"{name} is away")
+            if is_right and self.releases:
+                answers[name] = {**as_planned(plan), "packages": {**as_planned(plan)["packages"], **self.releases}}
             on_answer(name)
         return answers
 
     def shell(self, site: Site, host: str, line: str) -> SshAnswer:
         self.lines.append((host, line))
-        return SshAnswer(0, b"---\n---\n", "")
+        return SshAnswer(0, self.says.encode(), "")
 
     def drain(self, hosts: Sequence[str]) -> None:
         self.happened.append(("drain", list(hosts)))
 
-    def resume(self, hosts: Sequence[str]) -> list[str]:
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
         self.happened.append(("resume", list(hosts)))
-        return []
+        return {}
+
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        return {host: self.drained[host] for host in hosts if host in self.drained}
 
     def access(self, name: str) -> Pod | None:
         return None
@@ -104,27 +114,8 @@ class Bench:
         self.saved[name] = source
 
     def bringup(self, pod: Pod) -> Bringup:
-        parts = BringupParts(self.vault, self, self, self.play, lambda site, shell: self)
+        parts = BringupParts(self.vault, self, self, self.play, lambda asked: self)
         return Bringup(pod, parts, self.progress.append)
-
-
-def as_planned(plan: HostPlan) -> dict[str, Any]:
-    """What a host answers that has all of its plan."""
-    found: dict[str, dict[str, str]] = {}
-    for step in plan.steps.values():
-        for each in step.folders:
-            found[each.path] = {"digest": "", "mode": each.mode, "owner": each.owner, "group": each.group}
-    for file in plan.files():
-        digest = "not made yet" if file.secret else hashlib.sha256(file.text.encode()).hexdigest()
-        found[file.path] = {"digest": digest, "mode": file.mode, "owner": file.owner, "group": file.group}
-    return {
-        "files": found,
-        "packages": {name: plan.releases().get(name, "1") for name in plan.packages()},
-        "services": dict.fromkeys(plan.services(), "active, enabled"),
-        "broken": False,
-        "gpus": 8,
-        "links": {},
-    }
 
 
 @pytest.fixture
@@ -234,12 +225,29 @@ def test_one_host_is_replaced_and_no_other_touched(bench: Bench, pod: Pod) -> No
     assert bench.happened == [("apply", ["g3"])]
 
 
+def test_a_host_that_is_replaced_stays_drained_by_whoever_did_that_and_it_is_told(bench: Bench, pod: Pod) -> None:
+    bench.drained = {"g3": "bad DIMM"}
+    bench.bringup(pod).replace("g3")
+    (told,) = [each for each in bench.progress if each.kind == "stays"]
+    assert (told.text, list(told.hosts)) == ("g3: brought up, and takes no jobs: bad DIMM", ["g3"])
+    assert bench.happened == [("apply", ["g3"])]
+
+
 def test_secrets_are_made_again_before_hosts_get_them(bench: Bench, pod: Pod) -> None:
     bringup = bench.bringup(pod)
     assert "munge_key" in bringup.secrets()
     bringup.rotate(["munge_key"])
     assert bench.vault.rotated == ["munge_key"]
     assert bench.happened == [("apply", [MANAGER, *NODES])]
+
+
+def test_the_registrys_password_is_told_and_no_other_secret(bench: Bench, pod: Pod) -> None:
+    with pytest.raises(Refusal, match="has no registry_password yet"):
+        bench.bringup(pod).secret("registry_password")
+    bench.vault.secrets = Secrets({"registry_password": "word", "munge_key": "other"})
+    assert bench.bringup(pod).secret("registry_password") == "word"
+    with pytest.raises(Refusal, match='"munge_key" is not shown to anybody'):
+        bench.bringup(pod).secret("munge_key")
 
 
 def test_down_plays_its_own_playbook(bench: Bench, pod: Pod) -> None:
@@ -253,7 +261,8 @@ def test_status_and_plan_change_nothing(bench: Bench, pod: Pod) -> None:
     bringup = bench.bringup(pod)
     status = bringup.status(limit="g[1-2]")
     assert {name: host.state for name, host in status.hosts.items()} == {"g1": "ok", "g2": "unreachable"}
-    assert status.as_json()["hosts"]["g2"] == {"state": "unreachable", "drift": [], "reason": "g2 is away"}
+    away = status.as_json()["hosts"]["g2"]
+    assert (away["state"], away["drift"], away["foreign"], away["reason"]) == ("unreachable", [], [], "g2 is away")
     plan = bringup.plan(limit="g[1-2]")
     assert (plan.is_complete, plan.as_json()["changes"]) == (False, 0)
     assert bringup.plan(offline=True).is_complete
@@ -262,6 +271,7 @@ def test_status_and_plan_change_nothing(bench: Bench, pod: Pod) -> None:
 
 
 def test_nodes_are_asked_at_the_netboot_server(bench: Bench, pod: Pod) -> None:
+    bench.says = "---\n---\n"
     states = bench.bringup(pod).nodes().as_json()["hosts"]
     assert list(states) == [MANAGER, *NODES]
     assert [host for host, _ in bench.lines] == [MANAGER]
@@ -274,3 +284,27 @@ def test_what_is_not_there_is_refused(bench: Bench, pod: Pod) -> None:
     with pytest.raises(Refusal, match="is not a stage"):
         bringup.roll(1, only="slrum")
     assert bench.happened == []
+
+
+def test_a_whole_pod_is_asked_there_too(bench: Bench, tmp_path: Path) -> None:
+    watched = load_pod(CASES / "watch" / "pod.yaml")
+    bench.says = (
+        '{"data": {"result": [{"metric": {"__name__": "up", "job": "node", "host": "n1"}, "value": [1, "1"]}]}}'
+    )
+    frame = bench.bringup(watched).frame()
+    assert ([node.host for node in frame.nodes], frame.nodes[0].up) == (["n1"], True)
+    assert [host for host, _ in bench.lines] == ["c1"]
+    (tmp_path / "pod.yaml").write_text("name: a\nnodes: [{hosts: n1, model: dgx-a100, addresses: [10.0.0.1]}]\n")
+    with pytest.raises(Refusal, match="nothing watches the pod a"):
+        bench.bringup(load_pod(tmp_path / "pod.yaml")).frame()
+
+
+def test_alerts_are_asked_on_the_host_that_watches(bench: Bench, tmp_path: Path) -> None:
+    watched = load_pod(CASES / "watch" / "pod.yaml")
+    bench.says = '{"data": {"alerts": []}}'
+    assert bench.bringup(watched).alerts().alerts == []
+    assert [host for host, _ in bench.lines] == ["c1"]
+    assert "127.0.0.1:9090" in bench.lines[0][1]
+    (tmp_path / "pod.yaml").write_text("name: a\nnodes: [{hosts: n1, model: dgx-a100, addresses: [10.0.0.1]}]\n")
+    with pytest.raises(Refusal, match="nothing watches the pod a"):
+        bench.bringup(load_pod(tmp_path / "pod.yaml")).alerts()

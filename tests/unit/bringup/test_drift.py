@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
-from podwright.bringup.apply.drift import Drift, changes_of, drifts, status_of
-from podwright.bringup.apply.observe import question
+from podwright.bringup.apply.checks import NOT_JUDGED
+from podwright.bringup.apply.drift import changes_of, drifts, status_of
+from podwright.bringup.apply.findings import Drift
+from podwright.bringup.apply.observe import Question, question
 from podwright.bringup.apply.sent import sent
+from podwright.bringup.apply.vault import Secrets
 from podwright.bringup.on_host import inspect_host
 from podwright.bringup.plan.host import HostFile, HostFolder, HostPlan, Step
 from podwright.spec.hardware import NodeModel
@@ -39,7 +42,7 @@ def plan_of(folder: Path, text: str) -> HostPlan:
 def seen(plan: HostPlan, links: Sequence[str] = ()) -> dict[str, Any]:
     """Asks this machine as a host is asked: the program's text, the question on standard input."""
     program = sent("inspect_host.py")
-    asked = json.dumps(question(plan, links, show=True))
+    asked = json.dumps(question(plan, links, asked=Question(shows=True)))
     done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -70,9 +73,10 @@ def test_a_plan_says_what_would_change_and_shows_no_secret(tmp_path: Path) -> No
     put(tmp_path / "key", "stolen", 0o400)
     plan = plan_of(tmp_path, "first\nwanted\n")
     answer = seen(plan)
-    changes = changes_of(plan, answer, {"key": "hidden"})
+    changes = changes_of(plan, answer, Secrets({"key": "hidden"}))
     assert [row["change"] for row in changes.as_json()["files"]] == ["edit", "edit"]
-    assert list(changes_of(plan, None, {}).changes.values()) == ["unknown", "unknown"]
+    assert list(changes_of(plan, None, Secrets()).changes.values()) == ["unknown", "unknown"]
+    assert set(changes_of(plan, None, Secrets()).others) == {("unknown", str(tmp_path))}
     config, secret = plan.files()
     assert changes.diff(config) == ["@@ -1,2 +1,2 @@", " first", "-by hand", "+wanted"]
     assert changes.diff(secret) == ["(the secret key is not shown)"]
@@ -143,9 +147,11 @@ def test_a_host_says_what_it_has_of_its_links() -> None:
 
 def test_a_host_that_does_not_answer_is_unreachable() -> None:
     plan = HostPlan("n1", "10.0.0.1")
+    rest = {"foreign": [], "not_judged": list(NOT_JUDGED)}
     assert status_of(plan, refuse("no route"), {}, NodeModel()).as_json() == {
         "state": "unreachable",
         "drift": [],
+        **rest,
         "reason": "no route",
     }
-    assert status_of(plan, seen(plan), {}, NodeModel()).as_json() == {"state": "ok", "drift": []}
+    assert status_of(plan, seen(plan), {}, NodeModel()).as_json() == {"state": "ok", "drift": [], **rest}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,9 @@ from podwright.bringup.plan.host import HostFile, Step
 from podwright.bringup.plan.hosts import limited, plan
 from podwright.bringup.plan.site import site_of, with_access
 from podwright.bringup.plan.stages import STAGES
+from podwright.launch import pods
+from podwright.launch.pods import HomePods
+from podwright.runs import Home
 from podwright.spec import Pod, Refusal, load_pod
 from tests.fixtures.hosts import told
 from tests.fixtures.sshd import IN_A_NAMESPACE
@@ -45,7 +50,7 @@ def test_sshd_takes_its_settings(tmp_path: Path) -> None:
 
 def test_hosts_that_are_alike_get_the_same_files() -> None:
     plans = plan(small())
-    own = {"/etc/hostname", "/etc/default/prometheus-node-exporter"}
+    own = {"/etc/hostname", "/etc/default/prometheus-node-exporter", "/etc/default/podwright-exporter"}
     texts = [{file.path: file.text for file in plans[host].files() if file.path not in own} for host in ("g1", "g2")]
     assert texts[0] == texts[1]
 
@@ -101,6 +106,26 @@ def test_the_known_pod_has_all_that_a_run_needs(tmp_path: Path) -> None:
     assert (scheduler.login, scheduler.folder) == ("ada@10.0.0.1", "/data/$USER/podwright")
 
 
+def test_a_file_that_is_added_again_keeps_what_up_filled_in(tmp_path: Path) -> None:
+    """Login, folder and addresses of the last `up`; what the file says itself is its own, and a new host is bare."""
+    home = Home.open(tmp_path / "home")
+    HomePods(home).save("small", known_text(small()).encode())
+    text = (CASES / "bringup" / "hosts" / "small" / "pod.yaml").read_text().split("bringup:")[0]
+    bare = tmp_path / "pod.yaml"
+    bare.write_text(text.replace("    addresses: [10.0.1.1, 10.0.1.2]\n", "").replace("fast", "faster"))
+    added = pods.add(home, bare)
+    scheduler = added.scheduler("slurm")
+    assert scheduler.kind == "slurm"
+    assert (scheduler.login, scheduler.folder) == ("ada@10.0.0.1", "/data/$USER/podwright")
+    assert (site_of(added).addresses, added.bringup.user) == (site_of(small()).addresses, "admin")
+    assert added.storage[0].name == "faster"
+    bare.write_text(bare.read_text().replace("g[1-2]", "g[1-3]").replace("{kind: slurm,", "{kind: slurm, login: m1,"))
+    more = pods.add(home, bare)
+    assert (more.nodes[1].addresses, more.scheduler("slurm").login) == ((), "m1")  # type: ignore[union-attr]
+    pods.forget(home, "small")
+    assert pods.add(home, bare).source == bare.read_bytes()
+
+
 def test_a_service_is_restarted_for_new_files_and_for_rotated_secrets_alone() -> None:
     config = HostFile("/a", "one", restarts=("s",))
     secret = HostFile("/b", secret="key", restarts=("s", "t"))
@@ -133,3 +158,29 @@ def test_no_secret_is_in_the_project_and_ansible_takes_it(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("play #") == len(texts["site.yml"].split("- name: ")) - 1
     assert "g2" in done.stdout
+
+
+def test_what_a_configuration_names_is_there_before_it_is_checked() -> None:
+    steps = plan(small())["m1"].steps
+    order = {file.path: number for number, step in enumerate(steps.values()) for file in step.files}
+    # A step writes plain files first and secret ones after them: promtool looks for both.
+    config = order["/etc/prometheus/prometheus.yml"]
+    assert order["/etc/prometheus/secrets/scrape_token"] < config
+    assert order["/etc/prometheus/ca.crt"] < config
+
+
+def test_a_project_is_reviewed_by_the_names_of_files_and_a_key_a_line() -> None:
+    pod = small()
+    texts = ansible.project_files(pod, plan(pod), {}, lines=True)
+    assert "ClusterName" in texts["files/etc/slurm/slurm.conf"]
+    assert {texts[f"files/etc/hostname@{host}"] for host in ("m1", "g1", "g2")} == {"m1\n", "g1\n", "g2\n"}
+    named = {entry["content"] for entry in every_file(json.loads(texts["inventory.json"]))}
+    assert {name.removeprefix("files/") for name in texts if name.startswith("files/")} == named
+    assert max(map(len, texts["inventory.json"].splitlines())) < 8000
+    assert ansible.project_files(pod, plan(pod), {})["inventory.json"].count("\n") == 1
+
+
+def every_file(inventory: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for host in inventory["all"]["hosts"].values():
+        for step in host["podwright_steps"].values():
+            yield from step["files"]

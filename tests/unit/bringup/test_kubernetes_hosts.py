@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import subprocess
 import time
 import tomllib
@@ -16,7 +17,7 @@ from podwright.bringup.apply.vault import Vault
 from podwright.bringup.plan.hosts import plan
 from podwright.bringup.plan.kubernetes import addons, kubeadm
 from podwright.bringup.plan.kubernetes.charts import charts
-from podwright.bringup.plan.kubernetes.containerd import config_text
+from podwright.bringup.plan.kubernetes.containerd import config_text, registry_text
 from podwright.bringup.plan.site import Site, site_of
 from podwright.bringup.plan.stages.kubernetes import chart_text
 from podwright.clients.kubernetes.manifest import yaml_text
@@ -97,13 +98,13 @@ def test_haproxy_takes_the_balancer(tmp_path: Path) -> None:
 def test_containerd_takes_its_configuration(tmp_path: Path, with_gpus: bool) -> None:
     """The containerd of Debian 12 says what it made of the file."""
     file = tmp_path / "config.toml"
-    file.write_text(config_text(site_with(tmp_path, 3), with_gpus))
+    file.write_text(config_text(with_gpus))
     done = subprocess.run(
         ["containerd", f"--config={file}", "config", "dump"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     dumped = tomllib.loads(done.stdout)["plugins"]["io.containerd.grpc.v1.cri"]
-    assert dumped["sandbox_image"] == "m1:5000/pause:3.10.1"
+    assert dumped["sandbox_image"] == "registry.k8s.io/pause:3.10.1"
     assert dumped["registry"]["config_path"] == "/etc/containerd/certs.d"
     runtimes = dumped["containerd"]["runtimes"]
     assert all(runtime["options"]["SystemdCgroup"] for runtime in runtimes.values())
@@ -174,3 +175,63 @@ def test_only_a_host_that_has_not_joined_is_given_its_certificate_and_it_does_no
         assert (given.secret, given.check) == ("kubernetes_discovery", joined.check)
         assert joined.run[-1].endswith(f"&& rm {kubeadm.DISCOVERY}")
     assert "kubernetes.credentials" not in plans["m1"].steps
+
+
+def archived(folder: Path, images: str = "") -> Site:
+    """The case's pod at a site that has an archive alone."""
+    text = (CASE / "pod.yaml").read_text()
+    more = f"  archive: https://10.0.0.9:3142\n{images}"
+    path = folder / "pod.yaml"
+    path.write_text(text.replace("  login:", f"{more}  login:"))
+    return site_of(load_pod(path))
+
+
+NAMED = (
+    "  images: [site.example/mpioperator/mpi-operator:0.8.0, site.example/mellanox/k8s-rdma-shared-dev-plugin:v1.5.4]\n"
+)
+
+
+def test_a_site_with_an_archive_has_its_images_in_the_registry_before_the_cluster(tmp_path: Path) -> None:
+    site = archived(tmp_path, NAMED)
+    steps = plan(site.pod)["m1"].steps
+    assert list(steps).index("registry.images") < list(steps).index("kubernetes.first")
+    listed = next(file for file in steps["registry.images"].files if file.path.endswith("images.json"))
+    names = {":".join(row) for row in json.loads(listed.text)["images"]}
+    assert {
+        "kube-apiserver:v1.35.4",
+        "pause:3.10.1",
+        "jobset/jobset:v0.12.0",
+        "mpioperator/mpi-operator:0.8.0",
+    } <= names
+    assert "registry.images" not in plan(site.pod)["g1"].steps
+    assert "registry.images" not in plan(site_of(load_pod(CASE / "pod.yaml")).pod)["m1"].steps
+
+
+def test_only_a_site_with_an_archive_asks_nobody_else_for_images(tmp_path: Path) -> None:
+    alone = registry_text(archived(tmp_path, NAMED), "word", is_default=True)
+    assert 'server = "https://m1:5000"' in alone
+    open_one = registry_text(site_of(load_pod(CASE / "pod.yaml")), "word", is_default=True)
+    assert "server" not in open_one
+    assert tomllib.loads(open_one)["host"]["https://m1:5000"]["capabilities"] == ["pull", "resolve"]
+
+
+def test_an_image_that_could_come_from_nowhere_is_refused_with_what_names_it(tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as refused:
+        plan(archived(tmp_path).pod)
+    assert "an archive needs mpioperator/mpi-operator:0.8.0, and nothing says where from" in str(refused.value)
+    path = tmp_path / "pod.yaml"
+    path.write_text(path.read_text().replace("1.35.4", "1.29.1").replace("  login:", f"{NAMED}  login:"))
+    other = load_pod(path)
+    with pytest.raises(Refusal, match=r"images of Kubernetes 1\.29\.1 are not known"):
+        plan(other)
+
+
+def test_a_new_password_of_the_registry_reaches_containerd(tmp_path: Path) -> None:
+    site = site_of(load_pod(CASE / "pod.yaml"))
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "key")
+    before = vault.fill(site)
+    after = vault.fill(site, rotate=["registry_password"])
+    for name in ("registry_hosts", "registry_hosts_default"):
+        assert after.values[name] != before.values[name]
+        assert after.revisions[name] == before.revisions[name] + 1
+    assert vault.fill(site).revisions == after.revisions

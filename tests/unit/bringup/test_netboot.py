@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from podwright.bringup.apply.boot_progress import NodeState, node_states
+from podwright.bringup.apply.vault import Vault
 from podwright.bringup.plan.boot_image.recipe import image_command, recipe_files
 from podwright.bringup.plan.boot_scripts import boot_files
 from podwright.bringup.plan.hosts import plan
@@ -233,3 +234,44 @@ def test_without_its_section_the_place_in_the_file_is_named(tmp_path: Path) -> N
 def test_no_password_is_in_any_answer(tmp_path: Path, site: Site) -> None:
     assert "passwd/user-password-crypted password *" in boot_files(site)["answers/g1.cfg"]
     assert "NOPASSWD" in "\n".join(finish_lines(site, MACS[0]))
+
+
+def test_loaders_come_by_https_where_the_pod_says_so(tmp_path: Path) -> None:
+    text = (CASES / "bringup" / "netboot" / "pod.yaml").read_text()
+    (tmp_path / "pod.yaml").write_text(text.replace("  netboot:\n", "  netboot:\n    https: true\n"))
+    sites = {"plain": site_of(load_pod(CASES / "bringup" / "netboot" / "pod.yaml"))}
+    sites["https"] = site_of(load_pod(tmp_path / "pod.yaml"))
+    dhcp = {name: dnsmasq_text(site, NetbootPlaces()) for name, site in sites.items()}
+    assert ("tftp" in dhcp["plain"], "https" in dhcp["plain"]) == (True, False)
+    assert ("tftp" in dhcp["https"], "snponly.efi" in dhcp["https"]) == (False, True)
+    assert "dhcp-boot=tag:!ipxe,tag:arch16,https://10.88.0.1:8443/loaders/snponly.efi\n" in dhcp["https"]
+    web = {name: nginx_text(site, NetbootPlaces()) for name, site in sites.items()}
+    assert ("ssl" in web["plain"], "listen 10.88.0.1:8443 ssl;" in web["https"]) == (False, True)
+    steps = {name: plan(site.pod)["m1"].steps["netboot.server"] for name, site in sites.items()}
+    secrets = {name: [file.secret for file in step.files if file.secret] for name, step in steps.items()}
+    expected = ["netboot_ca_certificate", "netboot_certificate", "netboot_key"]
+    assert (secrets["plain"], secrets["https"]) == ([], expected)
+
+
+def test_the_server_of_loaders_is_known_by_an_authority_of_its_own(tmp_path: Path) -> None:
+    text = (CASES / "bringup" / "netboot" / "pod.yaml").read_text()
+    (tmp_path / "pod.yaml").write_text(text.replace("  netboot:\n", "  netboot:\n    https: true\n"))
+    site = site_of(load_pod(tmp_path / "pod.yaml"))
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    first = vault.fill(site).values
+    for name in ("netboot_ca_certificate", "netboot_certificate"):
+        (tmp_path / name).write_text(first[name])
+    command = [
+        "openssl",
+        "verify",
+        "-CAfile",
+        "netboot_ca_certificate",
+        "-verify_ip",
+        "10.88.0.1",
+        "netboot_certificate",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert "ca_key" in first
+    again = vault.fill(site, rotate=["netboot_ca_key"]).values
+    same = [again[name] == first[name] for name in ("netboot_ca_certificate", "netboot_certificate", "ca_certificate")]
+    assert same == [False, False, True]

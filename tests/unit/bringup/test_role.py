@@ -57,6 +57,9 @@ def test_a_step_is_given_once_and_mended_alone(host: LoopHost) -> None:
     owner, group = getpass.getuser(), grp.getgrgid(os.getgid()).gr_name
     made = host.place / "made"
     touched = HostCommand("touched", ("/bin/sh", "-c", f"test -e {made} && echo there"), "there", ("touch", str(made)))
+    kept = host.place / "kept"
+    look = ("/bin/sh", "-c", f"cat >/dev/null; test -e {kept} && echo there")
+    hidden = HostCommand("hidden", look, "there", ("/bin/sh", "-c", f"cat >{kept}"), "registry_password")
     first = Step(
         folders=(HostFolder(str(host.place / "etc"), "0700", owner, group),),
         files=(
@@ -64,11 +67,11 @@ def test_a_step_is_given_once_and_mended_alone(host: LoopHost) -> None:
             host.file("etc/b.conf", "übung\n"),
             host.file("etc/secret", secret="registry_password", mode="0400"),
         ),
-        commands=(touched,),
+        commands=(touched, hidden),
     )
     second = Step(files=(host.file("other.conf", "other\n"),))
-    # Files and command of the first step, and the file of the second; of a secret nothing is told, not even that.
-    assert host.give(first, second).hosts["loop"].changed == 3
+    # Files, secret files, commands and secret commands of the first step, and the file of the second.
+    assert host.give(first, second).hosts["loop"].changed == 5
     assert (host.place / "etc" / "a.conf").read_text() == "eins {{ zwei }}\n\n"
     assert (host.place / "etc" / "b.conf").read_text() == "übung\n"
     assert (host.place / "etc" / "secret").read_text() == host.vault.read().values["registry_password"]

@@ -167,9 +167,8 @@ def test_a_new_release_of_slurm_comes_in_slurms_own_order(tmp_path: Path) -> Non
 
 def test_a_site_without_a_network_has_its_archive_as_the_only_source(tmp_path: Path) -> None:
     path = tmp_path / "pod.yaml"
-    path.write_text(
-        (CASE / "pod.yaml").read_text().replace("bringup:\n", "bringup:\n  archive: https://10.0.0.9:3142\n")
-    )
+    text = (CASE / "pod.yaml").read_text().partition("  sources:")[0]
+    path.write_text(text.replace("bringup:\n", "bringup:\n  archive: https://10.0.0.9:3142\n"))
     texts = {file.path: file.text for file in plan(load_pod(path))["g1"].files() if "/apt/sources" in file.path}
     folder = "/etc/apt/sources.list.d"
     names = ("debian.sources", "podwright-archive.sources")

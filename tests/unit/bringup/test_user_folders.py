@@ -15,11 +15,12 @@ import pytest
 
 from podwright.bringup.apply.ansible import asks
 from podwright.bringup.apply.drift import status_of
-from podwright.bringup.apply.observe import question
+from podwright.bringup.apply.observe import Question, question
 from podwright.bringup.apply.sent import sent
 from podwright.bringup.plan.host import HostPlan, Step
 from podwright.bringup.plan.site import site_of
 from podwright.bringup.plan.stages.base import base
+from podwright.bringup.plan.stages.storage import people
 from podwright.spec import Pod
 
 pytestmark = [
@@ -46,10 +47,12 @@ class TwoUsers:
             "schedulers": [{"kind": "slurm", "folder": str(mount)}],
             "bringup": {"users": users},
         }
-        whole = base(site_of(Pod.model_validate(document)), "n1")
+        site = site_of(Pod.model_validate(document))
+        whole, shared = base(site, "n1"), people(site, "n1")
+        assert shared is not None
         files = tuple(file for file in whole.files if file.path.startswith("/home/"))
         self.mount = mount
-        self.keep(Step(folders=whole.folders, files=files))
+        self.keep(Step(folders=whole.folders + shared.folders, files=files))
 
     def keep(self, step: Step) -> None:
         self.step, self.plan = step, HostPlan("n1", "10.0.0.1", {"base.base": step})
@@ -83,7 +86,7 @@ class TwoUsers:
         return said
 
     def drift(self, *prefix: str) -> dict[str, str]:
-        status = status_of(self.plan, self.look(question(self.plan, show=True), *prefix), {}, None)
+        status = status_of(self.plan, self.look(question(self.plan, asked=Question(shows=True)), *prefix), {}, None)
         return {drift.what: drift.found for drift in status.drift}
 
 
@@ -136,7 +139,8 @@ def test_each_user_gets_what_is_theirs_and_a_look_says_so(users: TwoUsers) -> No
 
 
 def test_where_root_is_nobody_it_is_done_as_the_user(users: TwoUsers) -> None:
-    users.keep(Step(folders=users.step.folders[::2], files=users.step.files))
+    at_home = tuple(folder for folder in users.step.folders if folder.path.startswith("/home/"))
+    users.keep(Step(folders=at_home, files=users.step.files))
     users.home(users.bob).chmod(0o700)
     assert (users.give(*SQUASHED)["left"], users.drift(*SQUASHED)) == ([], {})
     assert (users.home(users.bob) / ".ssh" / "authorized_keys").stat().st_uid == UIDS[0]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from podwright.bringup.apply.vault import Vault, names_for
+from podwright.bringup.apply import authority
+from podwright.bringup.apply.vault import RENEWED_S, Secrets, Vault, names_for
 from podwright.bringup.plan.site import Site, site_of
 from podwright.spec import Refusal, load_pod
 from tests.paths import CASES
@@ -104,3 +105,35 @@ def test_another_key_opens_nothing(tmp_path: Path, site: Site) -> None:
 def test_a_secret_that_is_none_is_refused(tmp_path: Path, site: Site) -> None:
     with pytest.raises(Refusal, match='"munge" is not a secret'):
         Vault(tmp_path / "vault.yml", tmp_path / "vault.key").fill(site, rotate=["munge"])
+
+
+def test_secrets_of_receivers_are_given_once_through_variables(tmp_path: Path) -> None:
+    pod = site_of(load_pod(CASES / "watch" / "pod.yaml"))
+    where = (tmp_path / "vault.yml", tmp_path / "vault.key")
+    with pytest.raises(Refusal, match="SLACK_URL is not set, which alerts are sent with"):
+        Vault(*where, environ={}).fill(pod)
+    given = {"SLACK_URL": "https://hooks.example/1", "PAGERDUTY_KEY": "k", "MAIL_PASSWORD": "p"}
+    first = Vault(*where, environ=given).fill(pod)
+    assert (first.values["given_SLACK_URL"], first.revisions["given_SLACK_URL"]) == ("https://hooks.example/1", 1)
+    assert Vault(*where, environ={}).fill(pod) == first
+    changed = Vault(*where, environ={"SLACK_URL": "https://hooks.example/2"}).fill(pod)
+    assert (changed.values["given_SLACK_URL"], changed.revisions["given_SLACK_URL"]) == ("https://hooks.example/2", 2)
+    assert "hooks.example" not in (tmp_path / "vault.yml").read_text()
+
+
+def test_certificates_are_made_again_before_they_end_and_all_others_with_their_authority(
+    tmp_path: Path, site: Site
+) -> None:
+    vault = Vault(tmp_path / "vault.yml", tmp_path / "vault.key")
+    first = vault.fill(site)
+    end_s = authority.end_of(first.values["registry_certificate"])
+    assert vault.fill(site, clock=lambda: end_s - RENEWED_S - 86400).revisions == first.revisions
+    authority_alone = {**first.values, **authority.sign(first.values, "registry", ["m1", "10.0.0.1"], days=30)}
+    vault.write(Secrets(authority_alone, first.revisions))
+    renewed = vault.fill(site)
+    assert renewed.values["ca_certificate"] == first.values["ca_certificate"]
+    assert authority.end_of(renewed.values["registry_certificate"]) > end_s - 86400
+    assert renewed.revisions["registry_certificate"] == 2
+    later = vault.fill(site, clock=lambda: end_s - RENEWED_S + 86400)
+    assert later.values["ca_certificate"] != first.values["ca_certificate"]
+    assert later.values["registry_certificate"] != renewed.values["registry_certificate"]

@@ -193,7 +193,7 @@ def test_show_prints_facts(call: Run, good: str) -> None:
     code, out, err = call("show", good)
     assert (code, err) == (0, "")
     words = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
-    assert words == ["run", "succeeded", "target", "nodes", "times", "results", "folder", "command", "size"]
+    assert words == ["run", "succeeded", "target", "nodes", "times", "results", "folder", "command", "goodput", "size"]
     assert json.loads(call("show", good, "--json")[1])["id"] == good
 
 

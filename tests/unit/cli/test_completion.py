@@ -35,7 +35,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "answers"),
     [
-        ("podwright s", ["show", "shell", "schema"]),
+        ("podwright s", ["show", "shell", "sync", "schema"]),
         ("podwright run --det", ["--detach"]),
         ("podwright schema ", ["pod", "workload"]),
         ("podwright show se", ["seg-7f3k", "seg-8abc"]),

@@ -19,7 +19,9 @@ from podwright.cli.terminal.program import ProgramOutput
 from podwright.cli.terminal.progress import Progress
 from podwright.launch import RunRecords, Session
 from podwright.runs import Home, LogLine
+from podwright.runs.events import ResultTold
 from podwright.runs.record import Asked, Record
+from podwright.runs.training_progress import ProgressClock, TrainingProgress
 from podwright.spec.problems import refuse
 from tests.paths import CASES as ALL_CASES
 from tests.unit.runs.made import parsed
@@ -57,11 +59,18 @@ class Scripted:
         return RunRecords(self.record(), [child.record() for child in self.children])
 
     def watch(self, patient: bool) -> Iterator[Any]:
+        clock = ProgressClock()
         for state, events in self.script:
             if any(event.get("k") == "ctrl-c" for event in events):
                 raise KeyboardInterrupt
             rows = ({"t": 0.0, "e": [0, 0], **event} for event in events)
-            yield SimpleNamespace(record=self._record(state), events=parsed(*rows), samples=[])
+            read = parsed(*rows)
+            for event in read:
+                if isinstance(event, ResultTold):
+                    clock.take(event.time, event.epoch, event.rank, event.values)
+            progress = clock.at(0.0, (0, 0), is_over=False)
+            record = replace(self._record(state), progress=progress and progress.as_json())
+            yield SimpleNamespace(record=record, events=read, samples=[])
 
     def log_tail(self, last_bytes: int | None = None) -> Any:
         return SimpleNamespace(read=lambda: self.output.pop(0) if self.output else [])
@@ -228,10 +237,12 @@ def test_codes_of_a_run_that_has_not_ended() -> None:
 
 def test_plain_lines_are_seldom_and_never_twice(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    view, progress = live.PlainView(lambda: now[0]), Progress(Scripted([("running", [])]).record())
+    record = Scripted([("running", [])]).record()
+    view, progress = live.PlainView(lambda: now[0]), Progress(record)
     for second, step in enumerate([1, 2, 3, 3, 3, 3, 4]):
         now[0] = second * 4.0
-        progress.take(progress.record, parsed({"t": 0.0, "e": [0, 0], **result(step=step)}), [])
+        counts = TrainingProgress(step=step).as_json()
+        progress.take(replace(record, progress=counts), [], [])
         view.show(lambda width: [], progress.news())
     assert capsys.readouterr().err.split() == ["step", "1", "step", "3", "step", "4"]
 

@@ -19,6 +19,7 @@ from podwright.cli.terminal.status import machine_pieces
 from podwright.runs import Record
 from podwright.runs.events import PilotStarted, RankStarted, ResultTold, Sample
 from podwright.runs.record import from_row
+from podwright.runs.training_progress import ProgressClock
 from tests.paths import CASES as ALL_CASES
 
 CASES = ALL_CASES / "cli"
@@ -97,17 +98,24 @@ def test_a_sweep_says_how_far_its_points_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("results", "words"),
+    ("counts", "words"),
     [
-        ({"step": 30, "steps": 120, "loss": 0.5}, "25%  loss 0.5"),
+        ({"step": 30, "steps": 120}, "25%  loss 0.5"),
         ({"epoch": 1, "epochs": 4, "step": 3, "loss": 0.5}, "25%  loss 0.5"),
-        ({"step": 7, "steps": 0}, ""),
-        ({"step": 130, "steps": 120}, "100%"),
+        ({"step": 7, "steps": 0}, "loss 0.5"),
+        ({"step": 130, "steps": 120}, "100%  loss 0.5"),
     ],
 )
-def test_a_run_at_work_says_how_far_it_is(results: dict[str, float], words: str) -> None:
-    assert listing.outcome(record(state="running", results=results)) == words
-    assert not listing.outcome(record(state="succeeded", results=results)).startswith("2")
+def test_a_run_at_work_says_how_far_it_is(counts: dict[str, float], words: str) -> None:
+    clock = ProgressClock()
+    clock.take(0.0, (0, 0), 0, counts)
+    progress = clock.at(0.0, (0, 0), is_over=False)
+    assert progress is not None
+    at_work = record(state="running", results={"loss": 0.5}, progress=progress.as_json())
+    assert listing.outcome(at_work) == words
+    assert not listing.outcome(replace(at_work, state="succeeded")).startswith("2")
+    of_epoch = {**progress.as_json(), "share": 0.25, "eta_s": 61.0, "of": "epoch", "epoch": 2.0, "epochs": None}
+    assert listing.outcome(replace(at_work, progress=of_epoch)) == "25% of epoch 2  ETA 1m 1s of this epoch  loss 0.5"
 
 
 def test_the_points_of_a_sweep_show_what_was_varied(golden: Golden) -> None:

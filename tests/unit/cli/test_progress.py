@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from podwright.cli.terminal.live import picture
-from podwright.cli.terminal.pace import Pace
 from podwright.cli.terminal.progress import Progress, goal_text
 from podwright.cli.terminal.status import status, used_of
 from podwright.runs import Record
 from podwright.runs.events import Event, Joined, PilotStarted, ResultTold, Sample
+from podwright.runs.training_progress import ProgressClock
 from tests.paths import CASES as ALL_CASES
 from tests.unit.runs.made import parsed
 
@@ -43,6 +43,16 @@ def result(**values: float) -> Event:
     return ResultTold(time=0.0, epoch=(0, 0), node=0, rank=0, values=values)
 
 
+def reached(*tells: tuple[float, dict[str, float]], now: float | None = None) -> dict[str, Any]:
+    """Return how far a training is that told these counts."""
+    clock = ProgressClock()
+    for t, values in tells:
+        clock.take(t, (0, 0), 0, values)
+    progress = clock.at(tells[-1][0] if now is None else now, (0, 0), is_over=False)
+    assert progress is not None
+    return progress.as_json()
+
+
 def drawn(progress: Progress, width: int = 80) -> str:
     lines = ["".join(text for text, _ in line).rstrip() for line in picture(progress, 72.4, width)]
     assert [line for line in lines if len(line) > width] == []
@@ -55,7 +65,8 @@ def with_nodes(count: int, gpus: int) -> Progress:
     for tick in range(40):
         samples = [sample(node, gpus, use=(tick * 5 + node * 7) % 101) for node in range(count)]
         progress.take(record(nodes=count), [], samples)
-    progress.take(record(nodes=count), [result(epoch=3, epochs=6, loss=0.412, mean_iou=0.58)], [])
+    values = {"epoch": 3.0, "epochs": 6.0, "loss": 0.412, "mean_iou": 0.58}
+    progress.take(record(nodes=count, progress=reached((0.0, values))), [result(**values)], [])
     return progress
 
 
@@ -72,38 +83,17 @@ def test_picture_fits_a_terminal_without_gpus(width: int) -> None:
     assert "epoch 3/6" in drawn(with_nodes(2, 0), width)
 
 
-def told(step: float, at: float, **values: float) -> Event:
-    return ResultTold(time=at, epoch=(0, 0), node=0, rank=0, values={"step": step, "steps": 1000.0, **values})
-
-
 @pytest.mark.parametrize("width", [60, 80, 120, 160])
 def test_status_has_all_that_is_asked_of_it_on_any_terminal(width: int) -> None:
     progress = with_nodes(1, 8)
-    progress.take(progress.record, [told(100, 10.0), told(120, 15.0, loss=0.412)], [])
+    counts = reached((10.0, {"step": 100, "steps": 1000}), (15.0, {"step": 120}))
+    progress.take(record(nodes=1, progress=counts), [result(loss=0.412)], [])
     lines = ["".join(text for text, _ in line) for line in status(progress, 72.4, width)]
     assert max(map(len, lines)) <= width
     shown = " ".join(" ".join(lines).split())
     for part in ("running", "ETA 3m 40s", "4/s", "gpu 72% mean, slowest 72% dgx001 gpu 0", "1m 12s"):
         assert part in shown
     assert len(lines) == (1 if width > 120 else 2)
-
-
-def test_the_pace_is_of_this_attempt_and_of_all_epochs() -> None:
-    now = [0.0]
-    pace = Pace(lambda: now[0])
-    pace.take(0.0, 0, {"step": 10, "steps": 100})
-    assert (pace.rate(), pace.left_s()) == ("", None)
-    pace.take(10.0, 0, {"step": 20})
-    pace.take(99.0, 1, {"step": 99})
-    assert (pace.rate(), pace.left_s()) == ("1/s", 80.0)
-    now[0] = 30.0
-    assert pace.left_s() == 50.0
-    pace.begin_anew()
-    assert (pace.rate(), pace.left_s()) == ("", None)
-    for epoch, at in ((1, 0.0), (2, 60.0)):
-        for step in (10, 100):
-            pace.take(at + step / 10, 0, {"step": step, "epoch": epoch, "epochs": 4})
-    assert (pace.rate(), pace.left_s()) == ("10/s", 120.0)
 
 
 def test_memory_is_shown_of_all_there_is() -> None:
@@ -145,16 +135,21 @@ def test_nodes_on_one_host_are_told_apart_by_number() -> None:
     assert [progress.label(0), progress.label(1)] == ["node0", "node1"]
 
 
-def test_steps_are_finer_than_epochs() -> None:
-    progress = Progress(record())
-    progress.take(record(), [result(epoch=1, epochs=2, step=30, steps=120)], [])
+def test_share_is_of_the_steps_of_the_run() -> None:
+    progress = Progress(record(progress=reached((0.0, {"epoch": 1, "epochs": 2, "step": 30, "steps": 120}))))
     assert progress.share() == 0.25
     assert progress.how_far() == "epoch 1/2"
 
 
+def test_a_line_tells_of_one_thing() -> None:
+    tells = [(t, {"epoch": 0.0, "step": 10.0 * t, "steps": 100.0}) for t in (8.0, 9.0)]
+    clock = reached(*tells, (10.0, {"epoch": 1.0, "step": 0.0}), (11.0, {"step": 10.0}))
+    progress = Progress(record(progress=clock))
+    assert progress.news() == "epoch 1, step 10/100  ETA 9 s of this epoch  10/s"
+
+
 def test_share_is_unknown_without_an_end() -> None:
-    progress = Progress(record())
-    progress.take(record(), [result(step=30, steps=0)], [])
+    progress = Progress(record(progress=reached((0.0, {"step": 30, "steps": 0}))))
     assert progress.share() is None
     assert progress.how_far() == "step 30/0"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from podwright import Session
 from podwright.cli.main import main
+from podwright.launch import find
 
 COUNT = 'n=$(cat "$0" 2>/dev/null || echo 0); echo $((n + 1)) > "$0"; echo seen $n'
 """A program that goes on from its checkpoint: it counts how often it was started."""
@@ -178,3 +181,67 @@ def test_a_report_goes_where_it_is_wanted(work: Path, call: Call) -> None:
     assert (code, out) == (0, f"{work / 'shown.html'}\n")
     assert (work / "shown.html").read_text().startswith("<!doctype html>")
     assert call("report", first, "--out", str(work / "no" / "such.html"))[0] == 2
+
+
+def test_a_run_keeps_its_environment_and_one_like_it_says_what_is_another_now(work: Path, call: Call) -> None:
+    python = work.parent / "env" / "bin" / "python3"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    packages = work.parent / "env" / "lib" / "python3.11" / "site-packages"
+    (packages / "numpy-2.1.0.dist-info").mkdir(parents=True)
+    (work / "workload.yaml").write_text(json.dumps({"name": "kept", "command": [str(python), "-c", "print(1)"]}))
+    first = started(call)
+    environment = json.loads(call("show", first, "--json")[1])["environment"]
+    assert environment["packages"] == {"numpy": "2.1.0"}
+    assert (environment["modules"], environment["others"], environment["image"]) == ([], [], None)
+    (packages / "numpy-2.1.0.dist-info").rename(packages / "numpy-2.3.0.dist-info")
+    code, _, err = call("run", "--like", first)
+    assert code == 0, err
+    assert "differs   numpy 2.1.0, now 2.3.0\n" in err
+    rows = json.loads(call("diff", first, "last", "--json")[1])["differences"]
+    assert {"kind": "environment", "name": "numpy", "a": "2.1.0", "b": "2.3.0"} in rows
+
+
+FLAKY = "import os\nif os.environ['PODWRIGHT_ATTEMPT'] == '1':\n    raise OSError('disk went away')"
+
+
+def test_why_a_run_was_tried_again_is_said_by_its_exception(work: Path, call: Call) -> None:
+    (work / "workload.yaml").write_text(
+        json.dumps({"name": "flaky", "retries": 1, "command": [sys.executable, "-c", FLAKY]})
+    )
+    code, _, err = call("run")
+    assert code == 0, err
+    assert "OSError: disk went away" in next(line for line in err.splitlines() if line.startswith("retry"))
+    (retry,) = json.loads(call("show", "last", "--json")[1])["retries"]
+    assert (retry["attempt"], retry["rank"], retry["exception"]) == (2, 0, "OSError: disk went away")
+    assert "exited with 1: OSError: disk went away" in call("show", "last")[1]
+
+
+def test_nothing_is_resumed_from_no_checkpoint(work: Path, call: Call) -> None:
+    (work / "workload.yaml").write_text(json.dumps({"name": "plain", "command": ["true"]}))
+    first = started(call)
+    code, _, err = call("run", "--resume", first)
+    assert code == 2
+    assert f"{first} left no checkpoint" in err
+    assert f"podwright run --like {first}" in err
+
+
+MISSING = "def train():\n    import not_installed_here\ntrain()\n"
+
+
+def test_a_module_that_is_missing_is_told_with_where_it_was_looked_for_and_the_owners_paths(
+    work: Path, call: Call
+) -> None:
+    (work / "code").mkdir()
+    (work / "code" / "train.py").write_text(MISSING)
+    (work / "workload.yaml").write_text(
+        json.dumps({"name": "missing", "code": "code", "command": [sys.executable, "train.py"]})
+    )
+    code, _, err = call("run")
+    assert code == 1
+    shown = call("show", "last")[1].replace("\n          ", " ")
+    assert f'File "{work}/code/train.py", line 2, in train' in shown
+    assert "code-" not in shown
+    assert f"not_installed_here was looked for in {sys.prefix} (Python 3." in shown
+    assert "not_installed_here was looked for" in err.replace("\n          ", " ")
+    assert f"{work}/code/train.py" in find(Session.open(), "last").report().read_text()

@@ -13,6 +13,7 @@ from podwright.cli.commands.look import waste
 from podwright.cli.main import main
 from podwright.costs.ownership import Price
 from podwright.engines.slurm.usage import parse_past
+from podwright.runs.goodput import Goodput
 from podwright.usage.gather import TargetWaste
 from podwright.usage.waste import sum_up
 from tests.paths import CASES as ALL_CASES
@@ -49,6 +50,18 @@ def test_long_lists_are_cut_and_say_so() -> None:
     found = TargetWaste("adas", sum_up(many, {}, 8, NOW["odd"] - 86400, NOW["odd"]), True, None)
     assert "and 4 more" in list(waste.page(found, "1d", 80))
     assert len(found.as_json()["runs"]) == 14
+
+
+def test_what_became_of_the_time_of_own_runs_and_what_it_cost() -> None:
+    one = Goodput("gpu_s", {"productive": 27 * 3_600_000, "lost_work": 9 * 3_600_000})
+    lines = list(waste.page(replace(recorded("odd", PRICE), goodputs={"a": one, "b": one}), "1d", 80))
+    at = next(number for number, line in enumerate(lines) if line.startswith("goodput"))
+    assert [line.strip() for line in lines[at : at + 4]] == [
+        "goodput   75.0 % of 72 GPU hours productive, 75.0 % with the queue (ETTR)",
+        "lost work 25.0 %",
+        "what was not productive cost 36.00 EUR",
+        "of 2 own runs, each as a whole",
+    ]
 
 
 def test_nothing_and_away() -> None:

@@ -16,8 +16,22 @@ from typing import Any
 
 import pytest
 
-from podwright.clients.registry import ANSWER_BYTES, MANIFESTS, Reference, Registry, RegistryError, digest_of, parse
+from podwright.bringup.mirror.collect import fetch_image
+from podwright.clients import registry
+from podwright.clients.registry import (
+    ANSWER_BYTES,
+    INDEXES,
+    MANIFESTS,
+    Reference,
+    Registry,
+    RegistryError,
+    digest_of,
+    parse,
+)
 from podwright.clients.registry_logins import IDENTITY, Login, find_login
+from podwright.images.layer import prepare
+from podwright.spec.problems import Refusal
+from tests.fixtures.canned import CannedHandler, answer_of
 
 NAMES = [
     ("localhost:5000/base:1", Reference("localhost:5000", "base", "1")),
@@ -239,3 +253,34 @@ def test_credentials_stay_with_their_registry() -> None:
         Registry("registry.example", "toy", transport).put_blob(io.BytesIO(b"code"))
     method, url, given = transport.seen[-1]
     assert (method, url.partition("?")[0], given) == ("PUT", "https://storage.example/put", None)
+
+
+DOCUMENTS = (
+    b"",
+    b"[]",
+    b"\xff",
+    b'{"manifests": 3}',
+    b'{"layers": [{}]}',
+    b'{"layers": [{"digest": "latest"}]}',
+    b"[" * 9000,
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("kind", [MANIFESTS[0], INDEXES[0]])
+def test_what_is_no_manifest_is_named_in_words_and_leads_to_no_file(
+    document: bytes, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers(request: urllib.request.Request) -> bytes:
+        if "podwright-" in request.full_url:
+            return answer_of(b"", status="404 none")
+        return answer_of(document, f"Content-Type: {kind}")
+
+    monkeypatch.setattr(registry, "_transport", lambda host, local: CannedHandler(answers))
+    said = r"(describes the image in a form that is not known|names a part of the image by what is no digest)$"
+    if kind in INDEXES or b"layers" not in document:
+        with pytest.raises(RegistryError, match=said):
+            prepare("registry.example/toy:1", io.BytesIO(b"code"), "/code.tar")
+    with pytest.raises(Refusal, match=said):
+        fetch_image("registry.example/toy:1", tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

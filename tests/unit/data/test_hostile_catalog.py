@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from pyroaring import BitMap
 
 from podwright.data.catalog import files
 from podwright.data.catalog.dataset import Dataset, open_dataset
@@ -120,6 +121,23 @@ def test_a_catalog_that_lacks_something_is_named_in_words(scanned: Store, ask: S
         connection.execute(change)
     (problem,) = ask("find", "a2d2", code=2)["errors"]
     assert problem["message"].startswith("a2d2 cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ("UPDATE span_blocks_0 SET rows = ?", b"no set"),
+        ("UPDATE span SET least = ?", None),
+        ("UPDATE bitmap SET rows = ?", BitMap([1 << 20]).serialize()),
+    ],
+)
+def test_an_index_that_no_scan_makes_is_named_in_words(
+    scanned: Store, ask: Say, change: str, value: bytes | None
+) -> None:
+    with duckdb.connect(str(scanned.file("a2d2", 1))) as connection:
+        connection.execute(change, [value])
+    (problem,) = ask("find", "a2d2", "size>=1B or kind=label", code=2)["errors"]
+    assert "a2d2 cannot be read: an index " in problem["message"]
 
 
 def test_a_pipe_in_a_generation_holds_up_nobody(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def test_links_copies_and_inodes_that_are_used_again_inherit_nothing(ask: Say, k
     third.rename(third.with_name("two.png"))
     assert ask("scan", known, "--name", "a2d2")["renamed"] == 0
     names = "('link.png', 'copy.png', 'one.png', 'two.png')"
-    assert knowledge(ask, f"name in {names}") == [4, 0, 0, 0]
+    # Their checksums are their own: they were read, as each is as large as the one that is gone.
+    assert knowledge(ask, f"name in {names}") == [4, 4, 0, 0]
     inode = first.stat().st_ino
     first.with_name("link.png").unlink()
     ask("scan", known, "--name", "a2d2")
@@ -191,3 +192,41 @@ def test_a_damaged_generation_is_named_and_the_one_before_is_there(ask: Say, sto
     assert knowledge(ask, "true") == [36, 36, 12, 9]
     store.file("a2d2", generation + 1).write_bytes(b"no database" * 1000)
     assert ask("scan", known, "--name", "a2d2", "--replace")["files"] == 37
+
+
+@pytest.fixture
+def unlike(ask: Say, tree: Path) -> Path:
+    """The same, and no two files have the same content."""
+    for path in [path for path in tree.rglob("*") if path.is_file()]:
+        with path.open("ab") as file:
+            file.write(os.fsencode(path.relative_to(tree)))
+    ask("scan", tree, "--name", "a2d2", "--checksums")
+    ask("stats", "a2d2")
+    ask("tag", "a2d2", f"scene={SCENE}", "night=yes")
+    return tree
+
+
+def test_a_file_that_came_back_from_a_backup_is_known_by_its_checksum(ask: Say, unlike: Path) -> None:
+    """Another inode and another time: only what is in it tells."""
+    known = unlike
+    ask("policy", "add", "p", "--dataset", "a2d2", "--where", "night=yes", "--do", "tag", "--tag", "seen=yes")
+    ask("policy", "run", "p")
+    assert knowledge(ask, f"path like '{SCENE}%'") == [9, 9, 3, 18]
+    shutil.copytree(known / SCENE, known / "20180899_145028", copy_function=shutil.copyfile)
+    shutil.rmtree(known / SCENE)
+    for path in (known / "20180899_145028").rglob("*.json"):
+        path.write_text("the same name, and nothing of the same content\n")
+    scanned = ask("scan", known, "--name", "a2d2")
+    assert scanned["renamed"] == 6
+    assert knowledge(ask, "path like '20180899%' and ext = 'png'") == [6, 6, 3, 12]
+    assert ask("policy", "run", "p", "--dry-run")["matched"] == 0, "its marks went along"
+
+
+def test_of_copies_none_inherits(ask: Say, unlike: Path) -> None:
+    known = unlike
+    gone = known / ask("find", "a2d2", "night=yes and ext=png", "--limit", 1)["files"][0]["path"]
+    for name in ("one.png", "two.png"):
+        shutil.copyfile(gone, known / name)
+    gone.unlink()
+    assert ask("scan", known, "--name", "a2d2")["renamed"] == 0
+    assert ask("find", "a2d2", "night=yes", "--count")["count"] == 8

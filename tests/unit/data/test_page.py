@@ -63,3 +63,17 @@ def test_a_selection_without_counts_has_a_page_too(ask: Say, store: Store, tmp_p
     text = render_selection(load(store, "every"), {"all": []}, 0.0)
     assert "Pixels of its labels were not counted when it was frozen." in text
     assert "The dataset lies behind an address: its frames are not shown." in text
+
+
+def test_a_dataset_has_a_page_of_what_a_filter_chooses(ask: Say, tell: Say, counted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    said, _ = tell("page", "a2d2", "Car>0 and frame<99", "--out", path, "--limit", 5)
+    assert said == f"page      {path.as_uri()}\n"
+    text = path.read_text()
+    labels = {row["path"] for row in ask("find", "a2d2", "Car>0")["files"]}
+    assert f"{len(labels)} samples of a2d2 where Car&gt;0 and frame&lt;99" in text
+    assert text.count("data:image/jpeg;base64,") == 5 * 2
+    assert "Car " in text
+    assert not re.search(r'(src|href)="(http|//)', text)
+    assert ask("page", "a2d2", "frame>99", "--out", path) == {"page": str(path), "samples": 0, "shown": 0}
+    assert "No sample was chosen." in path.read_text()

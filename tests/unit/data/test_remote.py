@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from podwright.data.tree import remote
 from podwright.data.tree.remote import RemoteFile
+from podwright.pilot.data import sources
+from tests.fixtures.canned import answer_of, opener_of
 from tests.fixtures.counted import CountedServer
 from tests.unit.data.conftest import Say
 
@@ -23,6 +26,29 @@ def test_names_that_are_no_path_are_named_and_left_out(ask: Say, monkeypatch: py
     assert {row["path"] for row in scanned["unread"]} == set(HOSTILE)
     assert {row["why"] for row in scanned["unread"]} == {"is no path below the address"}
     assert sorted(row["path"] for row in ask("find", "web")["files"]) == ["a/fine..txt", "good.txt"]
+
+
+ODD = {"negative": (-1, 0.0), "huge": (1 << 70, 0.0), "old": (3, -1.0), "never": (3, 1e18)}
+
+
+def test_sizes_and_times_that_no_file_has_are_named_and_left_out(ask: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = [RemoteFile(path, *facts, "v1") for path, facts in {**ODD, "good.txt": (3, 0.0)}.items()]
+    monkeypatch.setitem(remote._LISTERS, "http", lambda address: iter(listed))  # type: ignore[index]
+    scanned = ask("scan", "http://127.0.0.1:1/x", "--name", "web", code=1)
+    assert {row["path"]: row["why"] for row in scanned["unread"]} == dict.fromkeys(
+        ODD, "has a size or a time that no file has"
+    )
+    assert scanned["files"] == 1
+
+
+@pytest.mark.parametrize("header", ["Content-Length: x", f"Content-Length: {10**40}", "X: y"])
+def test_a_server_that_says_no_size_is_refused_in_words(ask: Say, monkeypatch: pytest.MonkeyPatch, header: str) -> None:
+    """Its page has links that are no addresses, too."""
+    page = answer_of(b"<a href='http://[x'><a href='//[::1'><a href='one.txt'>")
+    opener = opener_of(lambda request: page if request.get_method() == "GET" else answer_of(b"", header))
+    monkeypatch.setattr(sources, "_opener", lambda signed: opener)
+    (problem,) = ask("scan", "http://127.0.0.1:1/x", "--name", "web", code=3)["errors"]
+    assert problem["message"] == "http://127.0.0.1:1/x/one.txt: the server does not say how large it is"
 
 
 @pytest.fixture
@@ -44,6 +70,19 @@ def test_data_behind_an_address_is_counted_and_chosen_as_in_a_folder(
     choice = ("--split", "train=0.5,validation=0.5", "--representative")
     first, second = ask("select", "here", "--name", "one", *choice), ask("select", "web", "--name", "two", *choice)
     assert (first["digest"], first["splits"]) == (second["digest"], second["splits"])
+
+
+def test_files_whose_list_names_no_version_are_summed_by_size_and_time(
+    ask: Say, tree: Path, served: CountedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = [replace(file, etag="") for file in remote._LISTERS["http"](served.address)]
+    monkeypatch.setitem(remote._LISTERS, "http", lambda address: iter(listed))  # type: ignore[index]
+    assert ask("scan", served.address, "--name", "web", "--checksums")["summed"] == 36
+    other = listed[0]
+    listed[0] = replace(other, mtime_s=other.mtime_s - 5)
+    ask("scan", served.address, "--name", "web", "--checksums")
+    query = "select path from files where sha256 is null"
+    assert ask("sql", "web", query)["rows"] == [[other.path]], "it is not what the list says"
 
 
 def test_what_a_server_does_not_give_is_not_read_and_not_broken(ask: Say, tree: Path, served: CountedServer) -> None:

@@ -17,6 +17,7 @@ from podwright.data.catalog.rescan import rescan
 from podwright.data.catalog.scan import scan
 from podwright.data.catalog.store import Store
 from podwright.data.policies.tags import tag
+from podwright.data.tree.roots import Roots
 from podwright.data.tree.watch import Changes, Watch
 from tests.unit.data.conftest import Say
 
@@ -92,7 +93,7 @@ def test_only_folders_that_changed_are_listed(store: Store, tree: Path, monkeypa
 
 def hear(tree: Path, change: Callable[[Path], None]) -> Changes:
     """What a watch says of a change."""
-    watch = Watch(os.fsencode(tree))
+    watch = Watch(Roots(os.fsencode(tree)))
     try:
         change(tree)
         return next(watch.changes(0.2))
@@ -117,7 +118,7 @@ def test_a_watch_hears_of_files_that_are_written_over(store: Store, tree: Path) 
 
 
 def test_lost_events_are_said(tree: Path) -> None:
-    watch = Watch(os.fsencode(tree))
+    watch = Watch(Roots(os.fsencode(tree)))
     try:
         # More than the kernel keeps for us by default, of two kinds so that none is taken for the one before it.
         kept = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
@@ -145,3 +146,9 @@ def test_watching_publishes_what_changes_until_it_is_stopped(tell: Say, store: S
             over.set()
     assert [number for number, _ in generations] == [1, 2, 3]
     assert [count for _, count in generations] == [0, 1, 9]
+
+
+def test_a_quick_scan_of_what_nobody_touched_says_what_a_scan_says(ask: Say, tree: Path) -> None:
+    whole = ask("scan", tree, "--name", "a2d2")
+    quick = ask("scan", tree, "--name", "a2d2", "--quick")
+    assert {**quick, "took_s": 0} == {**whole, "took_s": 0, "changed": 0}

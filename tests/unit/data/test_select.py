@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,6 +152,15 @@ def test_a_selection_that_was_changed_by_hand_is_refused(ask: Say, tell: Say, st
     shutil.copy(store.selections / "other" / "samples.parquet", store.selections / "every" / "samples.parquet")
     _, err = tell("ls", "every", code=2)
     assert "is not what was frozen: its digest is another" in err
+
+
+def test_a_selection_that_names_files_of_others_is_refused(ask: Say, tell: Say, store: Store, counted: Path) -> None:
+    ask("select", "a2d2", "--name", "every")
+    path = store.selections / "every" / "samples.parquet"
+    rows = [{**row, "path": f"../{row['path']}"} for row in parquet.read_table(path).to_pylist()]
+    parquet.write_table(pa.Table.from_pylist(rows), path)
+    _, err = tell("ls", "every", code=2)
+    assert "leads out of the dataset" in err
 
 
 def test_files_that_changed_later_leave_a_selection_as_it_was(ask: Say, counted: Path) -> None:

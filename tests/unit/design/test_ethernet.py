@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -13,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +164,35 @@ def test_commands_name_ports_that_are_cabled(tmp_path: Path) -> None:
         words = files[f"sonic/{device}.sh"].split()
         named = {after for before, after in pairwise(words) if before in ("add", "use-link-local-only")}
         assert named - {"Loopback0"} == {sonic_port(switch, port) for port in cabled[device]}
+
+
+# A command of SONiC -> the field of its models that each group of it is written to.
+SONIC_COMMANDS = (
+    (r"config hostname (?P<hostname>\S+)", "DEVICE_METADATA"),
+    (r'sonic-db-cli CONFIG_DB hset "DEVICE_METADATA\|localhost" \S+ (?P<docker_routing_config_mode>\S+)', "mode"),
+    (r"config loopback add (?P<loopback_name>\S+)", "LOOPBACK_INTERFACE"),
+    (r"config interface ip add (?P<port_name>\S+) (?P<ip_prefix>\S+)", "INTERFACE"),
+    (r'sonic-db-cli CONFIG_DB hset "PORT\|(?P<port_name>[^"]+)" description "(?P<port_description>[^"]*)"', "PORT"),
+    (r"config interface ipv6 (?P<ipv6_use_link_local_only>\S+) use-link-local-only (?P<port_name>\S+)", "INTERFACE"),
+)
+
+
+def test_sonic_takes_what_is_written_by_its_own_models(tmp_path: Path) -> None:
+    """Every value that our commands write is one that SONiC's models allow; all kinds of commands are there."""
+    schema = yaml.safe_load((CASES / "sonic_schema.yaml").read_text(encoding="utf-8"))
+    files = design_files(designed(tmp_path, 70, B300, "dgx-b300"), theme.asset("tokens.css"))
+    lines = [line for name, text in files.items() if name.startswith("sonic/") for line in text.splitlines()]
+    checked: Counter[str] = Counter()
+    for line in lines:
+        for pattern, kind in SONIC_COMMANDS:
+            if match := re.fullmatch(pattern, line):
+                checked[kind] += 1
+                wrong = [field for field, value in match.groupdict().items() if not re.fullmatch(schema[field], value)]
+                assert wrong == [], line
+    assert set(checked) == {kind for _, kind in SONIC_COMMANDS}
+    other = ("config qos reload", "config save -y")
+    commands = [line for line in lines if line.startswith(("config ", "sonic-db-cli ")) and line not in other]
+    assert checked.total() == len(commands)
 
 
 def test_a_shell_reads_the_commands(tmp_path: Path) -> None:

@@ -94,6 +94,34 @@ def test_no_address_of_version_0_2_has_changed(row: dict[str, str]) -> None:
     assert sha256("\n".join(lines).encode()).hexdigest() == row["sha256"]
 
 
+@pytest.mark.parametrize("nodes", [4, 64])
+def test_each_controller_of_storage_has_a_port_and_an_address(nodes: int) -> None:
+    netapp = {"name": "home", "kind": "netapp", "model": "netapp-aff-a800", "bandwidth": "100GB/s"}
+    design = designed(nodes, "dgx-h100", storage=[netapp])
+    made = design.management
+    assert made is not None
+    cables = [cable for cable in made.cables if cable.kind == "controller"]
+    assert [(cable.a, cable.a_port) for cable in cables] == [(f"home-{block:02d}", 2) for block in range(1, 5)]
+    network = made.networks[-1]
+    assert (network.name, list(network.addresses)) == ("controllers", [f"home-{block:02d}-c2" for block in range(1, 5)])
+    said = leaf_losses(made.cables)
+    firsts = {cable.b for cable in made.cables if cable.a.startswith("home-") and cable.kind == "node"}
+    if nodes == 64:
+        # The two controllers of a block hang on two switches: neither takes the block with it.
+        assert firsts.isdisjoint({cable.b for cable in cables})
+        assert not any("home" in text for name in firsts for text in said[name].values())
+
+
+def test_controllers_of_blocks_that_come_later_keep_their_places() -> None:
+    storage = [{"name": "home", "kind": "netapp", "model": "netapp-ontap-ai"}]
+    ib = {"storage": {"switch": "qm8700"}, "compute": {"nodes_planned": 80}}
+    old, new = (designed(nodes, "dgx-a100", storage=storage, fabrics=ib) for nodes in (20, 80))
+    growth = new.growth_from(old)
+    assert not growth.moved
+    assert not growth.removed
+    assert sum(cable.kind == "controller" for cable in growth.added) == 15
+
+
 @settings(max_examples=15)
 @given(
     st.integers(1, 200),

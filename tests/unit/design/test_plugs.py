@@ -111,6 +111,21 @@ def test_copper_joins_twin_cages_that_belong_together_and_splits_to_single_ones(
     assert bought(twins, "compute cable, dac, twin-port", "(MCP4Y10)") == len(spines) // 2 == 128
 
 
+def test_what_is_plugged_into_quantum_x800_is_named() -> None:
+    design = designed(72, "dgx-b300")
+    assert bought(design, "compute transceiver, OSFP, 2x800 Gb/s", "in a switch (MMS4A00)") == 12 * 72
+    assert bought(design, "compute transceiver, OSFP, 800 Gb/s", "in a node (MMS4A20)") == 8 * 72
+    ethernet = {"compute": {"kind": "ethernet", "switch": "sn5600"}}
+    assert bought(designed(64, "dgx-b300", fabrics=ethernet), "(MMS4A") == 0
+
+
+def test_optics_in_the_switch_take_fibre_alone() -> None:
+    design = designed(72, "dgx-b300", fabrics={"compute": {"switch": "q3450-ld"}})
+    assert bought(design, "compute transceiver", "in a switch") == 0
+    assert bought(design, "compute transceiver, OSFP, 800 Gb/s", "in a node (MMS4A20)") == 8 * 72
+    assert bought(design, "compute cable, fibre, single-mode", "(MFP7E30)") == 2 * 8 * 72
+
+
 def test_a_plug_has_one_label_whatever_it_carries() -> None:
     design = designed(4, "dgx-h100", racks=ONE_RACK, storage=STORAGE)
     plan, labels = rows(cable_plan(design)), rows(label_list(design))

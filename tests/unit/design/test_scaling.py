@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.design.predict import scaling, scaling_errors
+from podwright.design.predict import coverage, scaling, scaling_errors
 from podwright.design.predict.scaling import (
     Measured,
     Range,
@@ -146,6 +146,47 @@ def test_stated_intervals_hold_beyond_the_fitted_sizes(series: list[Series]) -> 
             held += [forecast.low <= time_s <= forecast.high for time_s, forecast in beyond(measured)]
         assert len(held) > 70
         assert sum(held) / len(held) >= 0.95
+
+
+def test_the_coverage_that_is_stated_is_the_one_of_the_series(series: list[Series]) -> None:
+    """Each size between others, and each largest one, left out: also where nobody knows the batches."""
+    assert (coverage.between(series), coverage.beyond(series)) == (
+        coverage.PUBLISHED_BETWEEN,
+        coverage.PUBLISHED_BEYOND,
+    )
+    bare = [without_batches(measured) for measured in series]
+    assert coverage.between(bare).held >= coverage.PUBLISHED_BETWEEN.held
+    assert coverage.beyond(bare).held >= coverage.PUBLISHED_BEYOND.held
+    assert coverage.PUBLISHED_BETWEEN.text == "44 of 46 (85 to 99 %)"
+
+
+def test_a_turn_is_refused_and_not_counted() -> None:
+    times = (148.0, 88.0, 64.0, 88.0, 274.0)
+    points = tuple(ScalingPoint(4**place, time_s, 1, 1) for place, time_s in enumerate(times))
+    turned = coverage.beyond([Series("", points, batch_known=False)])
+    assert (turned.n, turned.refused, turned.interval, turned.share) == (0, 1, None, None)
+    assert turned.text == "none to try it on"
+    assert coverage.beyond([Series("", points[:2], batch_known=False)]) == coverage.Coverage(0, 0)
+
+
+@pytest.mark.parametrize(("held", "n"), [(0, 5), (5, 5), (19, 20), (1, 2), (44, 46)])
+def test_binomial_intervals_leave_a_fortieth_on_either_side(held: int, n: int) -> None:
+    """Clopper and Pearson: so many or more at the low end, so many or fewer at the high end."""
+
+    def chance(counts: Iterable[int], share: float) -> float:
+        return sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in counts)
+
+    low, high = coverage.binomial_interval(held, n)
+    assert low == 0.0 if held == 0 else chance(range(held, n + 1), low) == pytest.approx(1 / 40)
+    assert high == 1.0 if held == n else chance(range(held + 1), high) == pytest.approx(1 / 40)
+
+
+@given(times=st.lists(st.floats(1, 1e4), min_size=2, max_size=6), asked=st.integers(1, 4096))
+def test_no_interval_is_narrower_than_the_calibrated_error(times: list[float], asked: int) -> None:
+    points = tuple(ScalingPoint(2**place, time_s, 1, 1) for place, time_s in enumerate(times))
+    time_s = forecast_size(Series("", points, batch_known=True), AskedSize(asked, 1, 1)).time_s
+    assert time_s.high / time_s.expected >= 1 + KNOWN_ERROR - 1e-9
+    assert time_s.expected / time_s.low >= 1 + KNOWN_ERROR - 1e-9
 
 
 def test_the_figures_for_one_run_are_those_of_the_series(series: list[Series]) -> None:

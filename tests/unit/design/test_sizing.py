@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podwright.design import sizing
+from podwright.design.requirements import requirements_of
 from podwright.design.sizing import ComputeParameters, size_compute
 from podwright.design.sizing_storage import StorageParameters, size_storage
-from podwright.spec import Refusal
+from podwright.spec import Pod, Refusal
 from tests.paths import CASES as ALL_CASES
+from tests.unit.design.pods import group
 
 CASES = ALL_CASES / "design"
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    """Reads a published table; DGX A100 SuperPOD reference architecture RA-09950."""
+    """Reads a published table, whose first lines name its source."""
     with (CASES / name).open() as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
 
 def a100(nodes: int, **changes: float) -> ComputeParameters:
@@ -83,17 +85,42 @@ def test_plain_storage_ratios() -> None:
     assert [size.subscription_nodes for size in sizes] == ["1:1", *["5:4"] * 5]
 
 
-@pytest.mark.parametrize(
-    ("nodes", "leaf", "spine", "node_and_manager", "leaf_spine"),
-    [(31, 8, 4, 252, 256), (63, 16, 8, 508, 512), (95, 24, 16, 764, 768), (127, 32, 16, 1020, 1024)],
-)
-def test_the_next_generation_comes_out_of_the_same_rules(
-    nodes: int, leaf: int, spine: int, node_and_manager: int, leaf_spine: int
-) -> None:
-    """SuperPOD reference architecture RA-11333 (DGX H100): one slot of the set is the fabric manager's."""
-    size = size_compute(ComputeParameters(nodes, 8, 64, 8, 32, reserved_slots=1))
-    assert (size.leaf, size.spine, size.leaf_spine) == (leaf, spine, leaf_spine)
-    assert size.node_leaf + size.fabric_manager == node_and_manager
+@pytest.mark.parametrize("row", rows("published_h100.csv"), ids=lambda row: row["nodes"])
+def test_every_cell_of_the_table_for_dgx_h100(row: dict[str, str]) -> None:
+    """SuperPOD reference architecture RA-11333, component count: one slot of the set is the manager's."""
+    size = size_compute(ComputeParameters(int(row["nodes"]), 8, 64, 8, 32, reserved_slots=1))
+    made = {
+        "nodes": row["nodes"],
+        "leaf": size.leaf,
+        "spine": size.spine,
+        "node_and_manager_cables": size.node_leaf + size.fabric_manager,
+        "leaf_spine_cables": size.leaf_spine,
+    }
+    assert {key: str(value) for key, value in made.items()} == row
+
+
+PUBLISHED = {
+    "dgx-h100": "published_h100.csv",
+    "dgx-h200": "published_h100.csv",
+    "dgx-b200": "published_b200.csv",
+    "dgx-b300": "published_b300_xdr.csv",
+}
+PAIRS = [(model, int(row["nodes"])) for model, name in PUBLISHED.items() for row in rows(name)]
+
+
+@pytest.mark.parametrize(("model", "nodes"), PAIRS, ids=[f"{model}-{nodes}" for model, nodes in PAIRS])
+def test_a_model_alone_gives_the_published_row(model: str, nodes: int) -> None:
+    """The library's entry has the parameters of its table: `--nodes N --model M` is that row."""
+    (row,) = [row for row in rows(PUBLISHED[model]) if int(row["nodes"]) == nodes]
+    requirements = requirements_of(pod_of(nodes, model))
+    assert requirements.compute is not None
+    size = size_compute(requirements.compute)
+    assert (str(size.leaf), str(size.spine)) == (row["leaf"], row["spine"])
+    assert str(size.leaf_spine) == row["leaf_spine_cables"]
+
+
+def pod_of(nodes: int, model: str) -> Pod:
+    return Pod.model_validate({"name": "pod", "nodes": [group(nodes, model)]})
 
 
 def test_one_large_pod_needs_twice_the_cores_of_two() -> None:

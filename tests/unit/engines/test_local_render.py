@@ -61,7 +61,7 @@ def refusal(tmp_path: Path, text: str, engine: LocalEngine | None = None, **fact
     path.write_text(f"name: toy\ncommand: train\n{text}\n")
     engine, workload = engine or LocalEngine(), spec.load_workload(path)
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
-    request = Request("toy-2222", workload, None, points, None, {})
+    request = Request("toy-2222", workload, None, points, None, workload.inputs())
     with pytest.raises(spec.Refusal) as caught:
         checked(engine, request, {**FACTS, **facts})
     assert caught.value.exit_code == 2
@@ -120,7 +120,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("text", "words"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_refusal(tmp_path: Path, text: str, words: str) -> None:
-    assert refusal(tmp_path, text, gpus=1, missing_data=["frames"] if "frames" in text else []) == words
+    assert refusal(tmp_path, text, gpus=1, missing_data=["/no/such/folder"] if "frames" in text else []) == words
 
 
 @pytest.mark.parametrize("nodes", [8, 9])

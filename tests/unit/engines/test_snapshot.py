@@ -368,3 +368,10 @@ def test_no_room_for_a_copy_of_much_code_is_said(code: Path, tmp_path: Path) -> 
         file.truncate(payload.MEMORY_BYTES + 1)
     with pytest.raises(Refusal, match=f"there is no room for a copy of {code}: no such file or directory"):
         snapshot(code, spool=tmp_path / "nowhere")
+
+
+def test_code_that_lies_in_the_home_travels_and_the_home_itself_is_none(code: Path) -> None:
+    put(code, "train.py", "lib/a.py")
+    assert names(snapshot(code, AlsoTravels(home=code.resolve().parent))) == ["lib/a.py", "train.py"]
+    with pytest.raises(Refusal, match="is the home of Podwright itself"):
+        snapshot(code, AlsoTravels(home=code.resolve()))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import random
 import shutil
+import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,8 +19,10 @@ import yaml
 from podwright import launch, spec
 from podwright.analysis.reported import summed_up
 from podwright.clients.redfish import Redfish
+from podwright.clients.redfish_channel import RedfishAnswer
 from podwright.engines.kubernetes.states import seen
 from podwright.engines.slurm.queue import parse_queue
+from podwright.launch.exchange.bundle import LIST
 from podwright.launch.shared_runs import listed, open_shared
 from podwright.launch.sharing import publish
 from podwright.mlperf.log import entries_of, score_run
@@ -27,13 +32,14 @@ from podwright.reading.run_data import gather
 from podwright.runs import Home
 from podwright.spec.filters import parse_filter
 from podwright.spec.loader import workload_of
+from podwright.spec.problems import Refusal
 from tests.fixtures import tensorboard
 from tests.fixtures.bad_runs import add_run
 from tests.fixtures.damage import bounded, twist
 from tests.paths import CASES, ROOT
 from tests.unit.launch.test_fuzz import CHANGES, damage, seeds
 
-IN_CI, BY_NIGHT = 28, 1000
+IN_CI, BY_NIGHT = 28, 3200
 """How often each kind is damaged."""
 Damage = Callable[[random.Random, Path], None]
 
@@ -102,18 +108,18 @@ class _Answers:
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
 
-    def ask(self, request: object, limit_bytes: int) -> tuple[None, bytes]:
+    def ask(self, *_: object) -> RedfishAnswer:
         members = {"Members": [{"@odata.id": "/redfish/v1/Systems/1"}]}
         name = {"Name": "n1", "@odata.id": "/redfish/v1/Systems/1", "RelatedItem": [{"@odata.id": "/redfish/v1/x"}]}
         tree = {**members, **name, "Actions": {"#ComputerSystem.Reset": {"target": "/x"}}}
-        return None, json.dumps(twist(tree, self._chance)).encode()
+        return RedfishAnswer(200, {}, json.loads(json.dumps(twist(tree, self._chance))))
 
 
 def redfish(chance: random.Random, folder: Path) -> None:
     client = Redfish("https://bmc.example", "root:x")
-    vars(client)["_http"] = _Answers(chance)
+    vars(client)["_channel"] = _Answers(chance)
     system = client.system("n1")
-    client.reset(system, "On")
+    client.reset(system, "on")
     client.boot_next(system, "Pxe")
     client.firmware(system)
 
@@ -173,11 +179,52 @@ def shared_runs(chance: random.Random, folder: Path) -> None:
     gather(run.folder.path)
 
 
+def exported_runs(chance: random.Random, folder: Path) -> None:
+    """An archive of others: taken up whole, or refused with nothing left; what was taken up is shown."""
+    home = Home.open(folder / "importing")
+    shutil.rmtree(home.runs)
+    home.runs.mkdir()
+    path = folder / "hostile.zip"
+    path.write_bytes(_hostile_archive((folder / "run.zip").read_bytes(), chance))
+    with launch.Session(home) as session:
+        try:
+            launch.import_runs(session, path)
+        except Refusal:
+            assert list(home.runs.iterdir()) == []
+            raise
+        run = launch.find(session, "good-2222")
+        launch.overview_of(run).as_json()
+        list(run.folder.log_lines())
+        gather(run.folder.path)
+
+
+def _hostile_archive(data: bytes, chance: random.Random) -> bytes:
+    """Return an archive with damaged bytes, or with entries that were made to say something else and still agree."""
+    if chance.random() < 0.4:
+        return changed(data, chance)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = {info.filename: archive.read(info) for info in archive.infolist()}
+    listed = json.loads(entries.pop(LIST))
+    name = chance.choice(list(entries))
+    if name.endswith(".json"):
+        entries[name] = json.dumps(twist(json.loads(entries[name]), chance)).encode()
+    else:
+        entries[name] = changed(entries[name], chance)
+    listed["files"][name] = {"bytes": len(entries[name]), "sha256": hashlib.sha256(entries[name]).hexdigest()}
+    if chance.random() < 0.3:
+        listed = twist(listed, chance)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for inner, content in {**entries, LIST: json.dumps(listed).encode()}.items():
+            archive.writestr(inner, content)
+    return made.getvalue()
+
+
 KINDS: dict[str, Damage] = {
     made.__name__: made
     for made in (
         *(workloads, pods, broken_yaml, suites, mllogs, event_files, redfish),
-        *(kubernetes_objects, queues, filters, shared_runs),
+        *(kubernetes_objects, queues, filters, shared_runs, exported_runs),
     )
 }
 BOTH = """\
@@ -207,6 +254,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with launch.Session(home) as session:
         record = launch.find(session, "good-2222").last_known()
         publish(home, home.folder("good-2222"), record)
+        launch.export_runs(session, [launch.find(session, "good-2222")], tmp_path / "run.zip")
     shutil.copytree(tmp_path / "shared" / "me" / "all" / "good-2222", tmp_path / "kept")
     assert folder.is_dir()
     return tmp_path

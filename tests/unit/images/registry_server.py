@@ -17,13 +17,20 @@ HASH = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a"
 
 
 @contextmanager
-def registry_server(folder: Path, closed: bool = False, read_only: bool = False) -> Iterator[str]:
-    """Gives its address; `closed`: only somebody with the password may look."""
+def registry_server(
+    folder: Path, closed: bool = False, read_only: bool = False, pair: tuple[str, str] | None = None
+) -> Iterator[str]:
+    """Gives its address; `closed`: only somebody with the password may look; `pair`: certificate and key for TLS."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     storage = {"filesystem": {"rootdirectory": str(folder / "data")}}
-    config = {"version": 0.1, "log": {"level": "error"}, "storage": storage, "http": {"addr": f"127.0.0.1:{port}"}}
+    http: dict[str, object] = {"addr": f"127.0.0.1:{port}"}
+    config = {"version": 0.1, "log": {"level": "error"}, "storage": storage, "http": http}
+    if pair is not None:
+        http["tls"] = {name: str(folder / name) for name in ("certificate", "key")}
+        for name, text in zip(("certificate", "key"), pair, strict=True):
+            (folder / name).write_text(text)
     if read_only:
         storage["maintenance"] = {"readonly": {"enabled": True}}  # type: ignore[dict-item]
     if closed:

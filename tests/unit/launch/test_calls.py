@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import podwright
-from podwright.launch import call_values, calls
+from podwright.launch import call_values, value_watch
 from podwright.launch.call_values import CallFailed
 
 LATER = """
@@ -143,7 +143,7 @@ def test_a_map_waits_for_the_ranks_that_are_not_the_first() -> None:
 
 
 def test_a_look_at_all_points_comes_when_values_do_not() -> None:
-    turn = calls.LookTurn(least_s=0.2)
+    turn = value_watch.LookTurn(least_s=0.2)
     assert turn.is_due(100.0)
     turn.looked(100.0, 100.1)
     assert (turn.is_due(105.0), turn.is_due(105.2)) == (False, True)

@@ -19,6 +19,7 @@ from podwright.pilot.carry import mirror as far
 from podwright.pilot.protocol import Frame, encode_frame
 from podwright.runs import Home, RunFolder
 from tests.fixtures.bad_runs import BAD, add_run, bad_home, call, good_rows
+from tests.fixtures.damage import bounded
 
 __all__ = ["bad_home"]
 
@@ -147,11 +148,12 @@ def fuzz_folder(home: Home, numbers: range) -> None:
     """Damage a run's folder once for each number, in another way each time."""
     before = good_rows()
     for name, chance in seeds(numbers):
-        folder = renew(home, chance)
-        what = ", ".join([name, *(damage(folder, chance) for _ in range(chance.randrange(1, 3)))])
-        check(home, before, chance, what)
-        code, _, err = call("rm", "--yes", BAD)
-        assert (code, folder.exists()) == (0, False), (what, err)
+        with bounded():
+            folder = renew(home, chance)
+            what = ", ".join([name, *(damage(folder, chance) for _ in range(chance.randrange(1, 3)))])
+            check(home, before, chance, what)
+            code, _, err = call("rm", "--yes", BAD)
+            assert (code, folder.exists()) == (0, False), (what, err)
 
 
 def fuzz_carriers(home: Home, numbers: range, tmp_path: Path) -> None:
@@ -162,20 +164,24 @@ def fuzz_carriers(home: Home, numbers: range, tmp_path: Path) -> None:
     (there / "results").mkdir()
     (there / "results" / "iou.json").write_text("{}")
     for number, (name, chance) in zip(numbers, seeds(numbers), strict=True):
-        folder = renew(home, chance)
-        if number % 2:
-            log = tmp_path / "n0.r0.log"
-            log.write_bytes(chance.choice(CHANGES)(_frames(there), chance))
-            assemble([log], folder / "record")
-        else:
-            with Mirror([RunFolder(folder)]) as mirror:
-                mirror.bring(
-                    lambda asked, chance=chance: _answer(asked, chance), str(there.parent), Trees(["results"], 1000)
-                )
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        assert size < 1 << 20, name
-        if number % 5 == 0:
-            check(home, before, chance, f"carrier {name}")
+        with bounded():
+            folder = renew(home, chance)
+            _carry(folder, there, number, chance)
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            assert size < 1 << 20, name
+            if number % 5 == 0:
+                check(home, before, chance, f"carrier {name}")
+
+
+def _carry(folder: Path, there: Path, number: int, chance: random.Random) -> None:
+    """Bring the record by frames that were changed, or by a mirror's answers that were."""
+    if number % 2:
+        log = there.parent / "n0.r0.log"
+        log.write_bytes(chance.choice(CHANGES)(_frames(there), chance))
+        assemble([log], folder / "record")
+        return
+    with Mirror([RunFolder(folder)]) as mirror:
+        mirror.bring(lambda asked: _answer(asked, chance), str(there.parent), Trees(["results"], 1000))
 
 
 def _frames(there: Path) -> bytes:

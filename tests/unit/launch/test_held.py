@@ -51,8 +51,8 @@ def test_it_waits_while_the_other_runs_and_says_so(session: Session, engine: Fak
     record = second(session)
     assert (record.state, record.reason) == ("pending", "waits for first-2222 to succeed")
     assert (engine.released, engine.cancelled) == ([], [])
-    assert launch.find(session, "second-3333").is_held()
-    assert not launch.find(session, "first-2222").is_held()
+    assert launch.is_held(launch.find(session, "second-3333"))
+    assert not launch.is_held(launch.find(session, "first-2222"))
 
 
 def test_it_is_released_once_the_other_has_succeeded(home: Home, session: Session, engine: FakeEngine) -> None:

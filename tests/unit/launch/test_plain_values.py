@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podwright.launch import Session, find
+from podwright.launch import Session, find, value_here
 from podwright.launch.call_values import RESULTS, CallFailed
 from podwright.launch.plain_values import NotPlain, plain_value
 from podwright.runs import Home
@@ -138,11 +138,11 @@ def test_a_value_of_a_cluster_or_a_container_runs_nothing_until_it_is_trusted(
     left(bad_home, target, cloudpickle.dumps(Evil(made)), runtime=runtime)
     run = find(Session(bad_home), RUN)
     with pytest.raises(Refusal) as refused:
-        run.value_here()
+        value_here(run)
     assert f"rank 0 of {RUN} left a value that is not read without trust: it holds posix.mkdir" in str(refused.value)
     assert f"give `trust=True`, or write `trust: [{target}]` into settings.yaml" in str(refused.value)
     assert not made.exists()
-    run.value_here(trust=True)
+    value_here(run, trust=True)
     assert made.is_dir()
 
 
@@ -152,7 +152,7 @@ def test_a_target_may_be_trusted_for_good(bad_home: Home, trusted: str) -> None:
     settings = bad_home.path / "settings.yaml"
     settings.write_text(f"trust: [{trusted}]\n")
     settings.chmod(0o600)
-    assert find(Session(bad_home), RUN).value_here() == Path("x")
+    assert value_here(find(Session(bad_home), RUN)) == Path("x")
 
 
 def test_a_folder_that_lies_elsewhere_does_not_make_itself_local(bad_home: Home, tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_folder_that_lies_elsewhere_does_not_make_itself_local(bad_home: Home,
     folder.rename(tmp_path / RUN)
     folder.symlink_to(tmp_path / RUN)
     with pytest.raises(Refusal, match=r"pathlib\.PosixPath"):
-        find(Session(bad_home), RUN).value_here()
+        value_here(find(Session(bad_home), RUN))
 
 
 def test_an_error_comes_as_text_and_is_not_unpickled(bad_home: Home, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_an_error_comes_as_text_and_is_not_unpickled(bad_home: Home, tmp_path: P
     left(bad_home, "far:slurm", b"", error)
     run = find(Session(bad_home), RUN)
     with pytest.raises(CallFailed, match="KeyError: 'gone'") as failed:
-        run.value_here()
+        value_here(run)
     assert (failed.value.__cause__, made.exists()) == (None, False)
 
 
@@ -178,4 +178,4 @@ def test_an_error_comes_as_text_and_is_not_unpickled(bad_home: Home, tmp_path: P
 def test_an_error_that_is_none_is_still_a_failure_in_words(bad_home: Home, error: bytes) -> None:
     left(bad_home, "far:slurm", b"", error)
     with pytest.raises(CallFailed, match=f"rank 0 of {RUN} failed"):
-        find(Session(bad_home), RUN).value_here()
+        value_here(find(Session(bad_home), RUN))

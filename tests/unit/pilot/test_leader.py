@@ -9,123 +9,12 @@ from typing import Any
 import pytest
 
 from podwright.pilot.life.checkpoint import CheckpointWatch
-from podwright.pilot.life.leader import FAILURE_GRACE_S, SETTLE_S, Leader
+from podwright.pilot.life.leader import FAILURE_GRACE_S, SETTLE_S
 from podwright.pilot.life.lease import Leases
 from podwright.pilot.life.member import MAX_LOST
-from podwright.pilot.protocol import Order
+from podwright.pilot.ranks.raised import raised
+from tests.unit.pilot.crowd import START, Crowd, go_of
 from tests.unit.pilot.made import ORDER
-
-START = 1_700_000_000.0
-
-
-class FakeLink:
-    """Records what the leader sends."""
-
-    def __init__(self) -> None:
-        self.sent: list[dict[str, Any]] = []
-        self.alive = True
-
-    def send(self, message: dict[str, Any]) -> None:
-        self.sent.append(message)
-
-    def close(self) -> None:
-        self.alive = False
-
-    def kinds(self) -> list[str]:
-        return [message["k"] for message in self.sent]
-
-
-class Crowd:
-    """A leader, its nodes, and the time they live in. It stands for the journal too."""
-
-    def __init__(self, order: Order, leases: Leases, restart: int = 0) -> None:
-        self.order = order
-        self.t = 1000.0
-        self.events: list[dict[str, Any]] = []
-        self.links: dict[int, FakeLink] = {}
-        self.restart, self.leases = restart, leases
-        self.leader: Leader
-
-    def now(self) -> float:
-        return START + self.t
-
-    def monotonic(self) -> float:
-        return self.t
-
-    def say(self, kind: str, **fields: Any) -> None:
-        self.events.append({"k": kind, **fields})
-
-    def begin(self) -> Crowd:
-        self.leader = Leader(
-            self.order,
-            self.restart,
-            "10.0.0.1",
-            self.leases,
-            self,  # type: ignore[arg-type]
-            self.monotonic,
-        )
-        return self
-
-    def join(self, node: int, **facts: Any) -> str | None:
-        link = FakeLink()
-        own = {"node": node, "host": f"host{node}", "restart": 0, "instance": f"i{node}", "socket": f"s{node}"}
-        refused = self.leader.join({**own, "idle": True, **facts}, link)
-        if refused is None:
-            self.links[node] = link
-        return refused
-
-    def go(self) -> Crowd:
-        for node in range(self.order.nodes):
-            assert self.join(node) is None
-        self.leader.tick()
-        assert self.leader.phase == "run"
-        return self
-
-    def hear(self, node: int, kind: str, **fields: Any) -> None:
-        self.leader.hear(node, {"k": kind, "e": self.leader.epoch, **fields})
-
-    def everyone(self, kind: str, **fields: Any) -> None:
-        for node in range(self.order.nodes):
-            self.hear(node, kind, **fields)
-
-    def after(self, seconds: float, quiet: tuple[int, ...] = ()) -> Crowd:
-        """Time goes by in small steps; all but the quiet nodes are heard."""
-        until = self.t + seconds
-        while self.t < until:
-            self.t = min(self.t + 0.5, until)
-            for node, member in self.leader.members.items():
-                if node not in quiet and member.link.alive:
-                    member.heard = self.t
-            self.leader.tick()
-        return self
-
-    def fail(self, node: int, rank: int | None = 1, **fields: Any) -> None:
-        facts = {"rank": rank, "code": 1, "signal": None, "after_s": 41.0, "why": "exited with 1", "tail": ["boom"]}
-        self.hear(node, "failed", **{**facts, **fields})
-
-    def said(self, kind: str) -> list[dict[str, Any]]:
-        return [{name: event[name] for name in event if name != "k"} for event in self.events if event["k"] == kind]
-
-    @property
-    def end(self) -> dict[str, Any]:
-        (end,) = self.said("end")
-        return end
-
-
-@pytest.fixture
-def crowd() -> Any:
-    """Makes crowds whose leader sees their time."""
-
-    def make(leases: Leases | None = None, restart: int = 0, **changes: Any) -> Crowd:
-        made = Crowd(ORDER._replace(**changes), leases or Leases(None, "job"), restart)
-        return made.begin()
-
-    return make
-
-
-def go_of(link: FakeLink) -> dict[str, Any]:
-    return [message for message in link.sent if message["k"] == "go"][-1]
-
 
 # joining
 
@@ -144,6 +33,7 @@ def test_all_are_there_and_everyone_is_told_to_go(crowd: Any) -> None:
     c.join(1)
     c.leader.tick()
     first, second = go_of(c.links[0]), go_of(c.links[1])
+    assert (first.pop("place"), second.pop("place")) == (0, 1)
     assert first == second
     assert (first["epoch"], first["attempt"], first["world_size"], first["sockets"]) == ((0, 0), 1, 4, ["s0", "s1"])
     assert first["master_addr"] == "10.0.0.1"
@@ -290,7 +180,8 @@ def test_a_failed_rank_spends_a_retry_and_the_next_attempt_has_the_next_epoch(cr
     c.after(SETTLE_S)
     (failed,) = c.said("failed")
     assert (failed["rank"], failed["node"], failed["host"], failed["stopped"]) == (3, 1, "host1", [0, 1, 2])
-    assert c.said("retry") == [{"attempt": 2, "why": "rank 3 on host1 exited with 1"}]
+    who = {"rank": 3, "host": "host1", "exception": ""}
+    assert c.said("retry") == [{"attempt": 2, "why": "rank 3 on host1 exited with 1", **who}]
     assert c.links[0].sent[-1] == {"k": "stop", "grace_s": FAILURE_GRACE_S}
     c.everyone("stopped")
     c.after(1.0)
@@ -307,6 +198,30 @@ def test_the_first_failure_is_the_one_that_counts(crowd: Any) -> None:
     c.everyone("stopped")
     c.after(0.5)
     assert c.end == {"state": "failed", "reason": "rank 3 on host1 exited with 7", "exit_code": 7}
+
+
+def test_the_reason_of_a_retry_is_the_exception(crowd: Any) -> None:
+    c = crowd(retries=1).go()
+    c.fail(1, rank=3, tail=["Traceback (most recent call last):", "ValueError: old", "OSError: disk went away", "bye"])
+    c.after(SETTLE_S)
+    (retry,) = c.said("retry")
+    assert retry["why"] == "rank 3 on host1 exited with 1: OSError: disk went away"
+    assert (retry["rank"], retry["host"], retry["exception"]) == (3, "host1", "OSError: disk went away")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", True),
+        ("KeyboardInterrupt", True),
+        ("subprocess.CalledProcessError: Command '['x']' returned non-zero exit status 1.", True),
+        ("step 3 loss 0.1", False),
+        ("An Error: of prose", False),
+        ("", False),
+    ],
+)
+def test_an_exception_is_known_by_its_line(line: str, is_one: bool) -> None:
+    assert raised([line, "  more"]) == (line if is_one else "")
 
 
 def test_a_failure_with_a_lost_node_beside_it_spends_no_retry(crowd: Any) -> None:
@@ -425,7 +340,8 @@ def test_silence_of_all_ranks_is_a_hang_and_names_one(crowd: Any) -> None:
     beat(c, 1, 605.5, r2=[605.5, 1.0, "R", 12], r3=[605.5, 0.0, "T", 12])
     c.after(0.5)
     assert c.said("hang") == [{"rank": 3, "node": 1, "silent_s": 601.0, "why": "its process is stopped"}]
-    assert c.said("retry") == [{"attempt": 2, "why": "rank 3 on host1 hangs: its process is stopped"}]
+    why = "rank 3 on host1 hangs: its process is stopped"
+    assert c.said("retry") == [{"attempt": 2, "why": why, "rank": 3, "host": "host1", "exception": ""}]
 
 
 def test_a_hang_without_retries_is_a_failure(crowd: Any) -> None:
@@ -666,7 +582,19 @@ def test_a_new_checkpoint_is_told_once(crowd: Any, tmp_path: Path) -> None:
         os.utime(tmp_path / name, (c.now() + at, c.now() + at))
     c.leader.beat()
     c.leader.beat()
-    assert c.said("checkpoint") == [{"name": "step-1.pt", "bytes": 5}]
+    assert c.said("checkpoint") == [{"name": "step-1.pt", "bytes": 5, "written_at": c.now() + 60.0}]
+
+
+def test_a_checkpoint_that_ranks_write_as_they_are_stopped_is_told(crowd: Any, tmp_path: Path) -> None:
+    c = crowd()
+    c.leader.checkpoints = CheckpointWatch(str(tmp_path), c.now())
+    c.go()
+    c.leader.terminate("stopped by SIGTERM")
+    (tmp_path / "step-7.pt").write_bytes(b"12345")
+    os.utime(tmp_path / "step-7.pt", (c.now() + 3, c.now() + 3))
+    c.everyone("stopped")
+    c.leader.tick()
+    assert [row["name"] for row in c.said("checkpoint")] == ["step-7.pt"]
 
 
 # what ranks left

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podwright.pilot.ranks.software import software
+from podwright.pilot.masking import Masker
+from podwright.pilot.ranks.software import software, told_of
 
 
 def install(folder: Path, *names: str, cuda: str = "") -> None:
@@ -45,3 +46,25 @@ def test_a_command_that_is_no_python_is_told_by_the_python_on_its_path(tmp_path:
     path = f"{tmp_path}/tools/bin:{tmp_path}/bin"
     assert software(["train.sh"], {"PATH": path}) == {"python": "3.9", "torch": "1.13.1"}
     assert software(["nothing"], {"PATH": str(tmp_path)}) == {}
+
+
+def test_the_first_node_names_all_packages_and_modules_and_others_a_digest(tmp_path: Path) -> None:
+    program(tmp_path / "env" / "bin", "python3")
+    install(tmp_path / "env/lib/python3.12/site-packages", "torch-2.3.0", "typing_extensions-4.12.2", "secret-pass1234")
+    install(tmp_path / "own", "Torch-2.4.0", "mine-0.1")
+    (tmp_path / "env" / "conda-meta").mkdir()
+    for name in ("openssl-3.3.1-h4ab18f5_0.json", "torch-2.2.0-py312_0.json", "history"):
+        (tmp_path / "env" / "conda-meta" / name).touch()
+    environ = {
+        "PATH": str(tmp_path / "env" / "bin"),
+        "PYTHONPATH": str(tmp_path / "own"),
+        "LOADEDMODULES": "gcc/13.2:cuda/12.4",
+    }
+    first = told_of(["python3"], environ, True, Masker(["pass1234"]))
+    named = ["mine==0.1", "openssl==3.3.1", "secret==***", "torch==2.4.0", "typing-extensions==4.12.2"]
+    assert first["packages"] == named
+    assert first["modules"] == ["gcc/13.2", "cuda/12.4"]
+    other = told_of(["python3"], environ, False, Masker(["pass1234"]))
+    assert other == {"torch": "2.3.0", "digest": first["digest"], "prefix": str(tmp_path / "env")}
+    (tmp_path / "own" / "more-1.0.dist-info").mkdir()
+    assert told_of(["python3"], environ, False, Masker([]))["digest"] != first["digest"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,7 @@ import pytest
 
 from podwright.pilot.sensors.proc import Scope
 from podwright.pilot.sensors.sampler import Sampler
-from tests.paths import ROOT
-
-FAKE = ROOT / "tests" / "fakes" / "fakenvml.c"
+from tests.fixtures.nvml import fake_nvml, nvml_builds  # noqa: F401
 
 
 class Events(list[tuple[str, dict[str, Any]]]):
@@ -92,45 +88,3 @@ def sampler(events: Events):  # type: ignore[no-untyped-def]
     yield make
     for made in opened:
         made.close()
-
-
-@pytest.fixture(scope="session")
-def nvml_builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The fake library as drivers of today and of 2017 have it."""
-    if not shutil.which("gcc"):
-        pytest.skip("needs a C compiler: apt-get install gcc libc6-dev")
-    folder = tmp_path_factory.mktemp("nvml")
-    builds = {"new": folder / "new.so", "old": folder / "old.so"}
-    for name, path in builds.items():
-        defines = ["-DOLD"] if name == "old" else []
-        subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", *defines, "-o", path, FAKE], check=True)
-    return builds
-
-
-class FakeNvml:
-    """One copy of the fake library, with readings of its own."""
-
-    def __init__(self, path: Path, readings: Path) -> None:
-        self.path = str(path)
-        self.readings = readings
-
-    def set(self, *lines: str) -> None:
-        """Put these readings in place of the old ones, at once: the library may read at any moment."""
-        fresh = self.readings.with_suffix(".new")
-        fresh.write_text("".join(line + "\n" for line in lines))
-        fresh.replace(self.readings)
-
-
-@pytest.fixture
-def fake_nvml(tmp_path: Path, nvml_builds: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeNvml]:
-    """Makes fake libraries; each test has its own copy, since a loaded library keeps what it has seen."""
-
-    def make(*lines: str, build: str = "new") -> FakeNvml:
-        path = tmp_path / "libnvidia-ml.so.1"
-        shutil.copy(nvml_builds[build], path)
-        fake = FakeNvml(path, tmp_path / "readings")
-        fake.set(*lines)
-        monkeypatch.setenv("FAKE_NVML", str(fake.readings))
-        return fake
-
-    return make

@@ -146,3 +146,13 @@ def test_options_that_make_no_sense(
 def test_one_name_alone_is_not_enough(tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", samples(tmp_path / "a.json", [1.0])]) == 2
     assert "B: there is nothing to compare it with" in capsys.readouterr().err
+
+
+def test_samples_beyond_all_sense_are_said_shortly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = samples(tmp_path / "a.json", [60.0, 60.1, 61.0, 60.4])
+    b = samples(tmp_path / "b.json", [1e300, 1.1e300, 1e300, 1.05e300])
+    assert main(["compare", a, b]) == 1
+    page = capsys.readouterr().out
+    assert "different b is 1.7e+298 times a" in page
+    assert "1.19e+295 days" in page
+    assert max(map(len, page.splitlines())) < 130

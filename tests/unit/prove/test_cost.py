@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from podwright import spec
-from podwright.analysis.energy import energy_of
+from podwright.analysis.energy import Energy, energy_of
 from podwright.cli.main import main
 from podwright.costs.ownership import pod_costs, pod_price
 from podwright.costs.prices import price_tables
 from podwright.costs.record import record_cost
-from podwright.costs.run_costs import cost_of_run, phases_of
+from podwright.costs.run_costs import Phases, RunUse, cost_of_run, cost_of_use, phases_of
+from podwright.costs.spot import interrupted_use
+from podwright.prove.suite_folder import CellKey, suite_folder
 from podwright.runs import Home
 from podwright.runs.events import Sample
+from podwright.runs.goodput import Goodput
 from tests.fixtures.repeats import Planted, asked_of, write_one, write_repeats
+from tests.fixtures.run_folder import Shape, write_run
 
 NODES = 'name: adas\nnodes:\n  - {hosts: "n[1-2]", model: dgx-a100}\n'
 ALL = (
@@ -30,6 +40,13 @@ def write_pod(folder: Path, costs: str) -> Path:
     path = folder / "pod.yaml"
     path.write_text(f"{NODES}costs: {costs}\n")
     return path
+
+
+@cache
+def priced_pod() -> spec.Pod:
+    """A pod that is made once: its file's text says whose design it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        return spec.load_pod(write_pod(Path(folder), ALL))
 
 
 @pytest.fixture
@@ -128,6 +145,38 @@ def test_what_the_price_hangs_on(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert reaches == sorted(reaches, reverse=True)
 
 
+def test_an_hour_of_rent_is_worth_what_a_run_makes_of_it() -> None:
+    hour = 3_600_000
+    told = {"productive": 80 * hour, "data_wait": 10 * hour, "lost_work": 6 * hour, "start": 4 * hour}
+    use = interrupted_use("train-aaaa", Goodput("gpu_s", told, interruptions=4, running=10 * hour))
+    assert use is not None
+    # 10 GPU hours of 5 attempts on 10 GPUs: each interruption takes 0.2 h of all of them.
+    assert use.lost_h == pytest.approx(0.2)
+    assert use.steady == pytest.approx(80 / 90)
+    assert use.goodput_at(0) == use.steady
+    assert use.goodput_at(12) == pytest.approx(80 / 90 * (1 - 0.5 * 0.2))
+    assert use.goodput_at(1000) == 0
+    assert interrupted_use("none", None) is None
+    assert interrupted_use("idle", Goodput("gpu_s", {"other": hour}, running=hour)) is None
+
+
+def test_spot_machines_are_priced_by_a_run(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, table = write_pod(tmp_path, ALL), tmp_path / "prices.yaml"
+    table.write_text(
+        "name: ours\nsource: an offer\nseen: 2026-10-01\ntrust: high\ncurrency: EUR\noffers:\n"
+        "  - {name: rented, accelerator: A100, gpus: 8, per_hour: 24}\n"
+        "  - {name: spot, accelerator: A100, gpus: 8, per_hour: 8, interruptions_per_day: 48}\n"
+    )
+    write_run(home.runs / "segmentation-7f3k", Shape())
+    compare = ["cost", "compare", str(path), "--prices", str(table), "--run", "segmentation-7f3k"]
+    assert main([*compare, "--json"]) == 0
+    rented, spot = json.loads(capsys.readouterr().out)["offers"]
+    assert rented["per_productive_gpu_hour"] == pytest.approx(3 / rented["goodput"])
+    assert spot["goodput"] < rented["goodput"]
+    assert main(compare) == 0
+    assert "productive: an hour in which a GPU makes steps that count" in capsys.readouterr().out
+
+
 def test_owning_against_renting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, table = write_pod(tmp_path, ALL), tmp_path / "prices.yaml"
     table.write_text(
@@ -199,6 +248,30 @@ def test_results_pay_for_runs_that_failed(home: Home, tmp_path: Path, capsys: py
     assert "and there is no result" in capsys.readouterr().out
     assert main(["cost", "run", "train-aaaa"]) == 2
     assert "ran on local, which has no prices" in capsys.readouterr().err
+
+
+def test_a_cell_of_a_suite_costs_what_its_runs_do(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its results pay for those that failed; warm-ups are none of it."""
+    suite, cell = suite_folder(home, "night"), CellKey("train", "local", "bare", 1)
+    suite.note("round", round=1, file="suite.yaml")
+    for name, state in (("warm", "succeeded"), ("good", "succeeded"), ("best", "succeeded"), ("lost", "failed")):
+        run = f"train-{name}"
+        write_one(home, asked_of(run, Planted(state=state)), 60.0, Planted(state=state))
+        suite.note("asked", round=1, cell=asdict(cell), warmup=name == "warm", run=run)
+        suite.note("done", run=run, state=state, values={"duration_s": 60.0})
+    pod = str(write_pod(tmp_path, ALL))
+    documents = []
+    for asked in ("night/train", "train-good"):
+        assert main(["cost", "run", asked, "--pod", pod, "--json"]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    both, one = documents
+    assert (both["run"], both["runs"], both["results"]) == ("night/train/local/bare/1", 3, 2)
+    assert both["total"] == pytest.approx(3 * one["total"])
+    assert both["per_result"] == pytest.approx(1.5 * one["total"])
+    assert main(["cost", "run", "night/resnet", "--pod", pod]) == 2
+    assert "night has no cell 'resnet'" in capsys.readouterr().err
 
 
 def test_the_time_of_failed_tries_is_told_apart(home: Home) -> None:
@@ -277,6 +350,30 @@ def test_a_price_given_and_a_price_computed_are_two_lines(tmp_path: Path, capsys
     assert "given     1.90 USD a GPU hour: gpu_hour_price" in capsys.readouterr().out
 
 
+def test_owning_is_what_the_lines_come_to_though_an_hour_has_a_price(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = write_pod(tmp_path, "{currency: USD, node_price: 90000..110000, gpu_hour_price: 1.9, utilization: 0.6}")
+    assert main(["cost", "compare", str(pod), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    offer = next(row for row in document["offers"] if row["break_even_utilization"] is not None)
+    even = document["total"] / (16 * 8760 * 5 * offer["break_even_utilization"])
+    assert even == pytest.approx(offer["per_gpu_hour"])
+    assert document["per_gpu_hour_range"] is None
+    low, high = document["per_gpu_hour_computed_range"]
+    assert low < document["per_gpu_hour_computed"] < high
+    assert main(["cost", "compare", str(pod)]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        f"own       at least {document['per_gpu_hour_computed']:.2f} USD ({low:.2f} to {high:.2f}) a GPU hour" in shown
+    )
+    assert "given     1.90 USD a GPU hour: gpu_hour_price" in shown
+    assert main(["cost", "pod", str(pod)]) == 0
+    assert f"({low:.2f} to {high:.2f}) a GPU hour" in capsys.readouterr().out
+    assert main(["cost", "compare", str(write_pod(tmp_path, "{currency: USD, gpu_hour_price: 1.9}"))]) == 0
+    assert "own       1.90 USD a GPU hour: gpu_hour_price" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("currency", "hint"), [("dollars", "USD"), ("EURO", "EUR"), ("UDS", "USD")])
 def test_an_unknown_currency_is_refused(
     currency: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -305,3 +402,86 @@ def test_hours_of_different_gpus_are_compared_by_their_work(tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "another GPU" in shown
     assert "--work" in shown
+
+
+def _with_prices(node: str, power: str) -> str:
+    costs = ALL.replace("node_price: 200000", f"node_price: {node}")
+    return costs.replace("power_price_kwh: 0.2,", f"power_price_kwh: {power},")
+
+
+def test_a_price_that_is_a_range_is_one_everywhere(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each end comes to what the same pod with that price alone comes to; what has no price stays unknown."""
+    write_one(home, asked_of("train-aaaa", Planted()), 3600.0, Planted())
+
+    def documents(*prices: str) -> list[dict[str, Any]]:
+        pod = str(write_pod(tmp_path, _with_prices(*prices)))
+        found = []
+        for words in (["pod", pod], ["run", "train-aaaa", "--pod", pod], ["compare", pod, "--rate", "0.9"]):
+            assert main(["cost", *words, "--json"]) == 0
+            found.append(json.loads(capsys.readouterr().out))
+        return found
+
+    low, high = documents("180000", "0.1"), documents("220000", "0.3")
+    both = documents("180000..220000", "0.1..0.3")
+    for row, below, above in zip(both, low, high, strict=True):
+        assert row["total_range"] == pytest.approx([below["total"], above["total"]])
+        assert below["total_range"] is None
+        assert row["total"] == pytest.approx((below["total"] + above["total"]) / 2)
+        ranges = {item["name"]: item["range"] for item in row["items"]}
+        assert all(ranges[name] is None for name in set(row["missing"]) & set(ranges))
+    assert both[0]["per_gpu_hour_range"] == pytest.approx([low[0]["per_gpu_hour"], high[0]["per_gpu_hour"]])
+    assert both[1]["per_result_range"] == pytest.approx([low[1]["per_result"], high[1]["per_result"]])
+    evens = [document["offers"][0]["break_even_utilization"] for document in (low[2], high[2])]
+    assert both[2]["offers"][0]["break_even_range"] == pytest.approx(evens)
+    pod = str(write_pod(tmp_path, _with_prices("180000..220000", "0.1..0.3")))
+    assert main(["cost", "pod", pod]) == 0
+    assert "360,000 to 440,000; 2 dgx-a100" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("price", "message"),
+    [
+        ("220000..180000", "costs.node_price: 220000..180000 ends below its start"),
+        ("-1..2", "costs.node_price: must be a number"),
+        ("'5'", "costs.node_price: must be a number"),
+    ],
+)
+def test_a_range_that_is_none_is_refused(
+    price: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cost", "pod", str(write_pod(tmp_path, f"{{currency: EUR, node_price: {price}}}"))]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_offer_that_is_a_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, table = write_pod(tmp_path, ALL), tmp_path / "prices.yaml"
+    head = "name: ours\nsource: an offer\nseen: 2026-10-01\ntrust: high\ncurrency: EUR\n"
+    table.write_text(f"{head}offers: [{{name: rented, accelerator: A100, gpus: 8, per_hour: 16..32}}]\n")
+    assert main(["cost", "compare", str(path), "--prices", str(table), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    [offer] = document["offers"]
+    assert offer["per_gpu_hour_range"] == [2, 4]
+    for rent, share in zip((4, 2), offer["break_even_range"], strict=True):
+        assert document["total"] / (16 * 8760 * 4 * share) == pytest.approx(rent)
+
+
+SHARES = st.lists(st.floats(0.01, 1.0), min_size=1, max_size=6)
+
+
+@settings(max_examples=25)
+@given(shares=SHARES, is_measured=st.lists(st.booleans(), min_size=6, max_size=6))
+def test_runs_sum_to_the_pod(shares: list[float], is_measured: list[bool]) -> None:
+    """However the used hours are dealt out: a draw that was measured as the full one counts like a modelled one."""
+    pod = priced_pod()
+    whole = pod_costs(pod)
+    used_h = 8760 * 4 * 0.5
+    kwh_h = (whole.power_w or 0.0) / 1000
+    total = 0.0
+    for share, measured in zip(shares, is_measured, strict=False):
+        hours = used_h * share / sum(shares)
+        energy = Energy(kwh_h * hours, None) if measured else Energy(None, None)
+        phases = Phases(5.0, hours * 360, hours * 360, hours * 360, hours * 2520)
+        total += cost_of_use(RunUse(16, 2, phases, energy), pod).sheet.total or 0.0
+    assert total == pytest.approx(whole.sheet.total)

@@ -180,6 +180,22 @@ def test_a_regression_that_stays_is_reported_until_it_is_accepted(
     assert finding["round"] == 3 + slow + 2
 
 
+def test_what_is_accepted_is_the_newest_level_wherever_it_began(
+    folder: SuiteFolder, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a change that may have come in any of several rounds, those before the last may still be of the old level."""
+    chance = random.Random(3978)
+    for value in (60, 60, 60, 84):
+        add_round(folder, [value * chance.lognormvariate(0, 0.12) for _ in range(5)])
+    [finding] = gate()[1]["findings"]
+    assert (finding["round"], finding["rounds"]) == (2, [2, 4])
+    assert main(["bench", "accept", "night", "resnet", "--reason", "a larger model"]) == 0
+    assert "from round 4 on" in capsys.readouterr().out
+    document = gate()[1]
+    assert document["findings"] == []
+    assert document["accepted"] == [{"cell": CELLS[0].name, "round": 4, "reason": "a larger model"}]
+
+
 def test_a_pinned_baseline(folder: SuiteFolder, gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
     for count, value in ((5, 60), (3, 66), (5, 66), (5, 66)):
         add_round(folder, near(value, count))
@@ -199,15 +215,46 @@ def test_the_same_image_that_becomes_slow_is_not_blamed(
     assert "look at the machines" in capsys.readouterr().out
 
 
-def test_a_cell_of_two_kinds_of_code_is_refused(folder: SuiteFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_that_no_run_told_is_refused(
+    folder: SuiteFolder, gate: Gate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        add_round(folder, near(60, 5))
+    assert main(["bench", "gate", "night", "--metric", "sample_per_s", "--better", "higher"]) == 2
+    said = capsys.readouterr().err
+    assert "--metric: no run of night told sample_per_s" in said
+    assert "hint: they told duration_s" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("code", "snapshot"), ("environment", "image digest"), ("environment", "torch"), ("data", "frames")],
+)
+def test_a_cell_of_two_kinds_is_refused(
+    kind: str, name: str, folder: SuiteFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A suite that one client ran in the morning and another in the evening, after an edit, a push or an upgrade."""
     add_round(folder, near(60, 5))
-    add_round(folder, near(60, 2), due=4, made_of={"code": "aaaa", "commit": "1"})
-    for run, commit in (("x", "2"), ("y", "2")):
+    add_round(folder, near(60, 2), due=4, settings=[[kind, name, "aaaa"]], commit="1")
+    for run in ("x", "y"):
         folder.note("asked", round=2, cell=asdict(CELLS[0]), warmup=False, run=run)
-        folder.note("done", run=run, state="succeeded", values={"duration_s": 60}, made_of={"code": commit})
+        folder.note(
+            "done", run=run, state="succeeded", values={"duration_s": 60}, settings=[[kind, name, "2"]], commit="2"
+        )
     for command in (["bench", "gate", "night"], ["compare", "night@1/resnet", "night@2/resnet"]):
         assert main(command) == 2
-        assert "mixes code aaaa and 2" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"mixes {kind} {name}: aaaa and 2" in said
+        assert "podwright bench run SUITE --again" in said
+    [cell] = folder.cells()
+    assert cell.as_json()["mixed"] == [{"kind": kind, "name": name, "a": "aaaa", "b": "2"}]
+
+
+def test_a_kernel_or_a_strange_line_makes_no_cell_mixed(folder: SuiteFolder, gate: Gate) -> None:
+    add_round(folder, near(60, 4), settings=[["environment", "kernel", "6.1"], ["moon", "phase", "full"], "torn"])
+    [cell] = folder.cells()
+    cell.check_pure()
+    assert cell.trials[0].settings == {("environment", "kernel"): "6.1"}
 
 
 @pytest.mark.parametrize(

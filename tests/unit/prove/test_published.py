@@ -13,6 +13,10 @@ from podwright.mlperf.published import PublishedResult, published_results, selec
 
 DGX_1 = {"resnet": 115.22, "ssd": 22.36, "maskrcnn": 207.48, "gnmt": 20.55, "transformer": 20.34, "minigo": 27.39}
 """What NVIDIA published for one DGX-1 in round 0.6, in minutes."""
+SOURCES: dict[str, str | tuple[str, ...]] = {
+    **{name: f"mlcommons/training_results_{name}@" for name in ("v2.1", "v3.0", "v3.1")},
+    "v5.1": ("developer.nvidia.com/", "vuiseng9/mlperf-t5.1-rundown@"),
+}
 
 
 def score_of(result: PublishedResult) -> float | None:
@@ -20,10 +24,54 @@ def score_of(result: PublishedResult) -> float | None:
 
 
 def test_all_olympic_means_follow_from_their_runs() -> None:
-    assert len(published_results()) == 187
-    assert sum(len(result.runs) for result in published_results()) == 1325
-    wrong = [result.source for result in published_results() if abs((score_of(result) or 0) - result.minutes) > 0.0051]
+    with_runs = [result for result in published_results() if result.runs]
+    assert len(with_runs) == 195
+    assert sum(len(result.runs) for result in with_runs) == 1366
+    wrong = [result.source for result in with_runs if abs((score_of(result) or 0) - result.minutes) > 0.0051]
     assert wrong == []
+
+
+def test_each_later_round_says_where_it_is_from() -> None:
+    """What was read from a table and not from logs says so, and claims no spread."""
+    tables = [result for result in published_results() if not result.runs]
+    assert {result.round for result in tables} == {"v2.1", "v3.0", "v3.1", "v5.1"}
+    assert len({(row.round, row.submitter, row.system, row.benchmark) for row in published_results()}) == 249
+    for result in tables:
+        assert result.source.startswith(SOURCES[result.round])
+        assert "its runs were not read" in result.source
+        assert (result.spread, result.as_json()["spread"]) == (None, None)
+    standing = standing_of([20.0], tables[0])
+    assert (standing.is_within_spread, standing.comparison.verdict) == (None, "not proven")
+
+
+def test_eight_h200(capsys: pytest.CaptureFixture[str]) -> None:
+    [result] = select_results("resnet", "h200", "4.0")
+    assert (result.minutes, result.chips, len(result.runs)) == (12.03, 8, 5)
+    assert main(["bench", "published", "--round", "v3.0", "--benchmark", "bert"]) == 0
+    assert "submitter's own table" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("round_name", "system", "benchmark", "chips", "minutes", "runs"),
+    [
+        ("4.1", "SYS-821GE", "ssd", 8, 36.17, 5),
+        ("4.1", "G593-ZD1", "ssd", 8, 33.92, 5),
+        ("4.1", "b200_preview", "ssd", 8, 22.51, 5),
+        ("5.0", "nyx_n1", "retinanet", 8, 22.06, 5),
+        ("5.1", "theia_ngpu8", "llama2_70b_lora", 8, 5.77, 10),
+        ("5.1", "theia_ngpu512", "llama31_405b", 512, 64.61, 3),
+        ("6.0", "theia-cmh_ngpu512", "llama31_405b", 512, 58.34, 3),
+    ],
+)
+def test_later_rounds_that_were_read_from_their_logs(
+    round_name: str, system: str, benchmark: str, chips: int, minutes: float, runs: int
+) -> None:
+    [result] = select_results(benchmark, system, round_name)
+    assert (result.chips, result.minutes, len(result.runs)) == (chips, minutes, runs)
+    assert f"training_results_v{round_name}@" in result.source
+    assert f"/results/{result.system}/{benchmark} ({runs} logs; olympic mean" in result.source
+    low, high = result.spread or (0.0, 0.0)
+    assert low < 0 < high
 
 
 @pytest.mark.parametrize(("benchmark", "minutes"), DGX_1.items())
@@ -67,6 +115,9 @@ def test_the_command_lists_and_says_what_it_is(capsys: pytest.CaptureFixture[str
     keys = ("round", "submitter", "system", "chips", "benchmark", "minutes")
     assert [row[key] for key in keys] == ["v0.6", "NVIDIA", "dgx1_ngc19.05_mxnet", 8, "resnet", 115.22]
     assert len(row["runs"]) == 5
+    # Eight of them take 115.22 minutes for one result: what `cost compare --work` asks for.
+    assert row["results_per_chip_hour"] * 8 * 115.22 / 60 == pytest.approx(1)
+    assert {result.results_per_chip_hour for result in published_results() if not result.chips} == {None}
     assert row["source"].startswith("mlcommons/training_results_v0.6@f312518:")
     assert main(["bench", "published", "--round", "v0.6"]) == 0
     shown = capsys.readouterr().out

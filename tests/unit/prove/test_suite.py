@@ -145,6 +145,19 @@ def test_a_suite_from_start_to_report(home: Home, write: Write, capsys: pytest.C
     assert "may be any of quick/local/bare/1, slow/local/bare/1" in capsys.readouterr().err
 
 
+def test_the_page_says_where_the_time_went(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shares of what the program tells, which sum to the whole; a cell that tells nothing has no line."""
+    told = 'echo \'{"podwright": {"step": 1, "input_s": 0.1, "compute_s": 0.25, "compile_s": 0.05}}\''
+    path = write("repeats: 2", tells=told, silent="true")
+    assert main(["bench", "run", str(path)]) == 0
+    page = (known_suite(home, "night").path / "report.html").read_text()
+    section = page.split('id="shares"')[1].split("</section>")[0]
+    assert [share for share in ("25.0%", "62.5%", "12.5%") if f">{share}<" in section] == ["25.0%", "62.5%", "12.5%"]
+    assert "tells/local/bare/1" in section
+    assert "silent/local" not in section
+    assert 'x="25.0%" width="62.5%"' in section
+
+
 def test_a_cell_that_fails_is_left_and_tried_the_next_time(
     home: Home, write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,7 +245,7 @@ def test_runs_are_started_again_until_the_rule_decides(
     assert document["verdict"] == "different"
     assert document["n"][0] == document["n"][1] >= 4
     assert [len(side["added"]) for side in document["sides"]] == [n - 2 for n in document["n"]]
-    assert document["causes"][0]["what"] in ("code", "compute_s", "CPU cores in use")
+    assert document["causes"][0]["what"] in ("snapshot", "compute_s", "CPU cores in use")
 
 
 def test_how_a_workload_scales(home: Home, write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,8 @@ GOOD: tuple[dict[str, Any], ...] = (
             "gap": {"text": "x"},
             "cost": {"amount": 2.5, "currency": "EUR", "origin": "x"},
             "event_files": {"values": {"loss": 0.25}},
+            "tags": {"added": ["paper"], "removed": ["draft"]},
+            "note": {"text": "the one with more frames"},
             "silent": {"since": 1.0, "why": "x"},
             "answered": {},
             "kept": {"pid": 1, "job": "x"},

@@ -12,8 +12,9 @@ from podwright.runs.record import as_row, from_row, iso, sum_up
 from tests.unit.runs.made import START, asked, end, event, go, parsed, result
 
 KEYS = """
-id name parent matrix target state reason exit_code attempts nodes hosts world_size
-created_at started_at ended_at duration_s time_to_train_s results cost verified user team folder
+id name parent matrix target state reason exit_code attempts nodes spares hosts world_size
+created_at started_at ended_at duration_s time_to_train_s results progress goodput cost verified
+user team tags note folder imported_from
 """
 
 

@@ -29,7 +29,11 @@ def test_every_line_and_every_test_of_the_list_is_there() -> None:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_is_another_program(mutant: Mutant) -> None:
     before = (ROOT / mutant.path).read_text()
-    assert ast.dump(ast.parse(mutant.applied(before))) != ast.dump(ast.parse(before))
+    after = mutant.applied(before)
+    if mutant.path.endswith(".py"):
+        assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(before))
+    # Of other forms it is enough that blanks are not all that differs.
+    assert after.split() != before.split()
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from podwright import spec
 from tests.paths import ROOT
 
 FOLDER = ROOT / "examples"
-OTHERS = ("capacity-", "suite")
-"""What `podwright capacity` and `podwright bench run` read is tested with them."""
+OTHERS = ("capacity-", "new_images", "suite")
+"""What `capacity`, `bench run` and `data policy add` read is tested with them."""
 FILES = sorted(path.name for path in FOLDER.glob("*.yaml") if not path.name.startswith(OTHERS))
 """Pods and workloads."""
 

@@ -99,8 +99,8 @@ def test_unknown_name() -> None:
         spec.node_model("dgx-a10")
     assert str(caught.value) == (
         '"dgx-a10" is not in the hardware library\n\n'
-        "hint: node model is one of cpu-server, dgx-1, dgx-2h, dgx-a100, dgx-b200, dgx-b300, dgx-h100, "
-        "dgx-h200, ufm-appliance; "
+        "hint: node model is one of cpu-server, dgx-1, dgx-2h, dgx-a100, dgx-b200, dgx-b300, dgx-gb200, "
+        "dgx-gb300, dgx-h100, dgx-h200, ufm-appliance; "
         "did you mean `dgx-a100`?"
     )
 
@@ -127,4 +127,5 @@ def test_power_and_weight_of_switches_where_a_manual_gives_them() -> None:
     assert (facts["qm8700"][0], facts["sb7800"][0]) == (1100, 460)
     assert facts["sn5600"] == (None, 23.5)
     # No public source was found for these: a design says "at least" with them.
-    assert [name for name, (power, _) in facts.items() if power is None] == ["qm8790", "sn3700", "sn5400", "sn5600"]
+    unknown = ["q3401-rd", "q3450-ld", "qm8790", "sn3700", "sn5400", "sn5600", "sn5610"]
+    assert [name for name, (power, _) in facts.items() if power is None] == unknown

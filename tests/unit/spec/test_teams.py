@@ -22,7 +22,7 @@ def test_a_team_says_who_is_in_it_and_what_it_may_use(tmp_path: Path) -> None:
     text = (
         "shared_runs: /shared/runs\n"
         "teams: [{name: a, members: [alice, bob], account: adas, qos: high, quota: {gpus: 16, memory: 1TiB},"
-        " alerts: [a@example.org], budget: 5000}, {name: b, members: [carol]}]\n"
+        " alerts: ['https://alerts.example.org'], budget: 5000}, {name: b, members: [carol]}]\n"
     )
     loaded = load_pod(pod(tmp_path, text))
     team = loaded.team_of("bob")

@@ -157,3 +157,9 @@ def test_kind_of_a_file_is_told_by_its_fields(tmp_path: Path) -> None:
         with pytest.raises(spec.Refusal) as caught:
             spec.load(tmp_path / "f.yaml")
         assert [problem.field for problem in caught.value.problems] == fields
+
+
+def test_a_field_that_is_near_one_within_another_is_named(make: Make) -> None:
+    with pytest.raises(spec.Refusal) as refused:
+        make("command: x", "gpu: 1")
+    assert refused.value.problems[0].hint == "did you mean `resources.gpus`?"

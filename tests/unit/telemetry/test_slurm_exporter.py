@@ -1,14 +1,9 @@
-"""The Slurm exporter: what sinfo and squeue print becomes samples; the page over HTTP."""
+"""The Slurm exporter: what sinfo and squeue print becomes samples, and Slurm is not asked for every reader."""
 
 from __future__ import annotations
 
-import threading
-import urllib.error
-import urllib.request
-
-import pytest
-
 from podwright.telemetry import slurm_exporter
+from podwright.telemetry.page import MetricSample
 
 NODES = """\
 n1   idle       0/4/0/4   gpu:a100:2(S:0)   gpu:a100:0(IDX:N/A)
@@ -24,7 +19,7 @@ def said(command: list[str]) -> str:
 
 
 def test_nodes_of_two_partitions_count_once() -> None:
-    lines = slurm_exporter.page(slurm_exporter.ask(said)).splitlines()
+    lines = slurm_exporter.SlurmPage(said).text().splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         "slurm_up 1",
         'slurm_nodes{state="down"} 1',
@@ -41,25 +36,20 @@ def test_nodes_of_two_partitions_count_once() -> None:
     ]
 
 
-def test_a_label_cannot_end_its_quotes() -> None:
-    samples: slurm_exporter.Samples = {"slurm_jobs": {(("state", "running"), ("partition", 'a"b\\c')): 1}}
-    assert 'slurm_jobs{state="running",partition="a\\"b\\\\c"} 1' in slurm_exporter.page(samples).splitlines()
-
-
 def test_a_slurm_that_does_not_answer_is_down() -> None:
     def fails(command: list[str]) -> str:
         raise OSError(command[0])
 
-    assert slurm_exporter.ask(fails) == {"slurm_up": {(): 0}}
+    assert slurm_exporter.ask(fails) == [MetricSample("slurm_up", (), 0)]
 
 
-def test_only_the_page_of_metrics_is_served() -> None:
-    with slurm_exporter.Exporter(("127.0.0.1", 0)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        place = f"http://127.0.0.1:{server.server_address[1]}"
-        with urllib.request.urlopen(f"{place}/metrics") as answer:
-            assert b"# TYPE slurm_up gauge" in answer.read()
-        with pytest.raises(urllib.error.HTTPError, match="404") as caught:
-            urllib.request.urlopen(f"{place}/etc/passwd")
-        caught.value.close()
-        server.shutdown()
+def test_many_readers_ask_slurm_once() -> None:
+    asked: list[str] = []
+
+    def counted(command: list[str]) -> str:
+        asked.append(command[0])
+        return said(command)
+
+    page = slurm_exporter.SlurmPage(counted)
+    assert {page.text() for _ in range(3)} == {page.text()}
+    assert asked == ["sinfo", "squeue"]

@@ -245,6 +245,11 @@ def test_without_accounting_own_runs_tell(adas: Home) -> None:
     assert found.waste.total.idle * 3600 == pytest.approx(60.0)
     assert found.waste.total.unmeasured == 0
     assert [job.run for job in found.waste.jobs] == ["toy-2222"]
+    assert found.goodput is not None
+    assert found.goodput.as_json()["unit"] == "gpu_s"
+    document = found.as_json()
+    assert document["goodput"] == document["goodput_of_runs"]["toy-2222"]
+    assert found.goodput_lines[0].endswith("with the queue (ETTR)")
     (other,) = gather.wasted(session, "adas")
     assert other.waste is not None
     assert (other.accounting, other.waste.total.held) == (False, 0.0)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.plan.hosts import limited
-from podwright.clients.download import check_digest
-from podwright.clients.redfish import DEVICES, RESETS, Object, Redfish
+from podwright.clients.download import fetch_checked
+from podwright.clients.redfish import DEVICES, POWERED, RESETS, FirmwareImage, Redfish
+from podwright.clients.redfish_channel import Object
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import Refusal, refuse, short
@@ -76,9 +77,10 @@ class PodMachines:
                 return _power(system)
             if change.boot is not None:
                 controller.boot_next(system, DEVICES[change.boot])
-            if change.action is not None:
-                controller.reset(system, RESETS[change.action])
-            return _power(controller.system(host))
+            if change.action is None:
+                return _power(controller.system(host))
+            controller.reset(system, change.action)
+            return _power(controller.await_power(host, POWERED[change.action]))
 
         return self._ask(answer)
 
@@ -86,22 +88,37 @@ class PodMachines:
         """Return what hosts are, and the version of each of their firmwares."""
         return self._ask(_inventory)
 
-    def update(self, component: str, image: str, digest: str) -> MachinesResult:
-        """Have one firmware written of an image with this digest alone; return what each controller said last."""
-        check_digest(image, digest)
-        return self._ask(lambda host, controller: _update(host, controller, component, image))
+    def update(self, component: str, image: str, digest: str, wave: int = _AT_ONCE) -> MachinesResult:
+        """Have one firmware written of an image with this digest alone; return what each controller said last.
 
-    def _ask(self, ask: Callable[[str, Redfish], HostAnswer]) -> MachinesResult:
-        """Ask all controllers; one that fails holds nobody else up."""
+        One host goes first, the others follow in waves; a wave in which one fails is the last.
+        """
+        written = FirmwareImage(image, fetch_checked(image, digest))
+        told: dict[str, HostAnswer] = {}
+        hosts = self.hosts
+        for batch in (hosts[:1], *(hosts[at : at + wave] for at in range(1, len(hosts), max(wave, 1)))):
+            failed = fold_hosts([host for host, answer in told.items() if "error" in answer])
+            if failed:
+                told |= {host: {"error": f"not begun, since it failed on {failed}"} for host in batch}
+            else:
+                told |= self._ask(lambda host, controller: _update(host, controller, component, written), batch).hosts
+        return MachinesResult(told)
+
+    def _ask(self, ask: Callable[[str, Redfish], HostAnswer], hosts: Sequence[str] | None = None) -> MachinesResult:
+        """Ask controllers; one that fails holds nobody else up."""
 
         def answer(host: str) -> HostAnswer:
+            controller = self.controllers[host]
             try:
-                return ask(host, self.controllers[host])
+                return ask(host, controller)
             except Refusal as refusal:
                 return {"error": refusal.problems[0].message}
+            finally:
+                controller.close()
 
+        wanted = self.hosts if hosts is None else hosts
         with ThreadPoolExecutor(max_workers=_AT_ONCE) as threads:
-            return MachinesResult(dict(zip(self.controllers, threads.map(answer, self.controllers), strict=True)))
+            return MachinesResult(dict(zip(wanted, threads.map(answer, wanted), strict=True)))
 
 
 def machines_of(pod: Pod, limit: str | None = None, environ: Mapping[str, str] = os.environ) -> PodMachines:
@@ -138,23 +155,35 @@ def _power(system: Object) -> HostAnswer:
 
 
 def _inventory(host: str, controller: Redfish) -> HostAnswer:
+    """Return what a host is; a controller that lists no firmware still says what it is in."""
     system = controller.system(host)
-    return {
+    answer = {
         **_power(system),
         "manufacturer": system.get("Manufacturer"),
         "model": system.get("Model"),
         "serial": system.get("SerialNumber"),
-        "firmware": {str(entry["Name"]): entry.get("Version") for entry in controller.firmware(system)},
     }
+    try:
+        listed = controller.firmware(system)
+    except Refusal as refusal:
+        return {**answer, "firmware": {}, "firmware_error": refusal.problems[0].message}
+    return {**answer, "firmware": {str(entry["Name"]): entry.get("Version") for entry in listed}}
 
 
-def _update(host: str, controller: Redfish, component: str, image: str) -> HostAnswer:
-    system = controller.system(host)
-    entries = {str(entry["Name"]): entry for entry in controller.firmware(system)}
-    if component not in entries:
-        raise refuse(f"{host} has no firmware {short(component)}: it has {', '.join(sorted(entries))}", exit_code=1)
-    entry = entries[component]
+def _update(host: str, controller: Redfish, component: str, image: FirmwareImage) -> HostAnswer:
+    entry = _entry(host, controller, component)
     if entry.get("Updateable") is False:
         raise refuse(f"{host}: {component} cannot be updated over the network", exit_code=1)
     said = controller.update(image, [entry["@odata.id"]])
-    return {"component": component, "before": entry.get("Version"), "said": said}
+    answer = {"component": component, "before": entry.get("Version"), "after": None, "said": said}
+    try:
+        return {**answer, "after": _entry(host, controller, component).get("Version")}
+    except Refusal:
+        return {**answer, "said": f"{said}; the controller does not answer now"}
+
+
+def _entry(host: str, controller: Redfish, component: str) -> Object:
+    entries = {str(entry["Name"]): entry for entry in controller.firmware(controller.system(host))}
+    if component not in entries:
+        raise refuse(f"{host} has no firmware {short(component)}: it has {', '.join(sorted(entries))}", exit_code=1)
+    return entries[component]

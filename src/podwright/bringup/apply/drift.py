@@ -5,42 +5,25 @@ from __future__ import annotations
 import base64
 import difflib
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from podwright.bringup.apply.checks import NOT_JUDGED, AskedWhen, accounts_of, checks_of, judged
+from podwright.bringup.apply.findings import Drift, Finding, Foreign
 from podwright.bringup.apply.observe import Answer, Seen
 from podwright.bringup.plan.host import HostFile, HostFolder, HostPlan
 from podwright.spec.problems import Refusal
 
 if TYPE_CHECKING:
+    from podwright.bringup.apply.vault import Secrets
     from podwright.spec.hardware import NodeModel
 
 RUNNING = "active, enabled"
 # The kernel's word for a port that carries data.
 _LINKED = "ACTIVE"
-
-
-@dataclass(frozen=True)
-class Drift:
-    """One thing that is not as it should be."""
-
-    what: str
-    expected: str
-    found: str
-    user: str = ""
-    """Who has something in the way, below a folder of his own: `up` leaves it alone, and so does a roll."""
-
-    @property
-    def words(self) -> str:
-        """Return it as a line."""
-        how = "left alone" if self.user else f"not {self.expected}"
-        return f"{self.what}: {self.found}, {how}"
-
-    def as_json(self) -> dict[str, str]:
-        """Return it as `pod status --json` has it."""
-        document = asdict(self)
-        return document if self.user else {name: document[name] for name in ("what", "expected", "found")}
 
 
 def drifts(plan: HostPlan, seen: Seen, secrets: Mapping[str, str], model: NodeModel | None = None) -> list[Drift]:
@@ -150,19 +133,64 @@ class HostStatus:
     state: str
     drift: Sequence[Drift] = ()
     reason: str | None = None
+    foreign: Sequence[Foreign] = ()
+    """What is there and in no plan: told, never removed, and nothing that is wrong."""
+    firmware: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the host as `pod status --json` has it."""
-        document: dict[str, Any] = {"state": self.state, "drift": [drift.as_json() for drift in self.drift]}
+        document: dict[str, Any] = {
+            "state": self.state,
+            "drift": [drift.as_json() for drift in self.drift],
+            "foreign": [each.words for each in self.foreign],
+            "not_judged": list(NOT_JUDGED),
+        }
         return document if self.reason is None else {**document, "reason": self.reason}
 
 
-def status_of(plan: HostPlan, answer: Answer, secrets: Mapping[str, str], model: NodeModel | None) -> HostStatus:
+def status_of(
+    plan: HostPlan,
+    answer: Answer,
+    secrets: Mapping[str, str],
+    model: NodeModel | None,
+    revisions: Mapping[str, int] = MappingProxyType({}),
+) -> HostStatus:
     """Return how a host is; without its model, what it is made of is not looked at."""
     if isinstance(answer, Refusal):
         return HostStatus("unreachable", reason=answer.problems[0].message)
-    differing = drifts(plan, answer, secrets, model)
-    return HostStatus("drift" if differing else "ok", differing)
+    found = list(_effective(plan, answer, revisions))
+    differing = drifts(plan, answer, secrets, model) + [each for each in found if isinstance(each, Drift)]
+    foreign = [each for each in found if isinstance(each, Foreign)]
+    return HostStatus("drift" if differing else "ok", differing, foreign=foreign, firmware=answer.get("firmware", {}))
+
+
+def _effective(plan: HostPlan, seen: Seen, revisions: Mapping[str, int]) -> Iterator[Finding]:
+    """Yield what works differently from the plan, or is beside it; of a host that was not asked nothing."""
+    answers = seen.get("answers")
+    if answers:
+        yield from judged(checks_of(plan, revisions), answers, AskedWhen(*seen["asked_s"]))
+
+
+def compared(hosts: Mapping[str, HostStatus], kinds: Sequence[Sequence[str]]) -> dict[str, HostStatus]:
+    """Return hosts with the firmware told that most others of their kind have another version of."""
+    told = dict(hosts)
+    for kind in kinds:
+        versions = {host: hosts[host].firmware for host in kind if host in hosts}
+        for host, drift in _odd_firmware(versions):
+            told[host] = replace(told[host], state="drift", drift=[*told[host].drift, drift])
+    return told
+
+
+def _odd_firmware(versions: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, Drift]]:
+    names: dict[str, None] = {}
+    for each in versions.values():
+        names |= dict.fromkeys(each)
+    for name in names:
+        (usual, count), *_ = Counter(each[name] for each in versions.values() if name in each).most_common()
+        expected = f"{usual}, as {count} of {len(versions)} hosts of its kind have"
+        for host, each in versions.items():
+            if count > len(versions) / 2 and each.get(name, usual) != usual:
+                yield host, Drift(f"firmware {name}", expected, each[name], by_up=False)
 
 
 @dataclass(frozen=True)
@@ -190,6 +218,8 @@ class HostChanges:
     """What the host said; None where it was not asked."""
     changes: Mapping[str, str]
     """By path: new, edit, same; unknown where the host did not say."""
+    others: Sequence[tuple[str, str]] = ()
+    """Packages, accounts, folders, services and commands by their names, those that would change: how, and what."""
 
     @property
     def reason(self) -> str | None:
@@ -208,6 +238,7 @@ class HostChanges:
             "files": [{"path": path, "change": change} for path, change in self.changes.items()],
             "packages": self.plan.packages(),
             "services": self.plan.services(),
+            "others": [{"what": what, "change": change} for change, what in self.others],
             "skipped": dict(self.plan.skipped),
         }
 
@@ -228,19 +259,40 @@ class PlanResult:
         changed = 0
         for host in self.hosts.values():
             changed += sum(change in ("new", "edit") for change in host.changes.values())
+            changed += sum(change in ("new", "edit") for change, _ in host.others)
         return {"hosts": {name: host.as_json() for name, host in self.hosts.items()}, "changes": changed}
 
 
-def changes_of(plan: HostPlan, answer: Answer | None, secrets: Mapping[str, str]) -> HostChanges:
+def changes_of(plan: HostPlan, answer: Answer | None, vault: Secrets) -> HostChanges:
     """Return what `up` would do to a host."""
     if answer is None or isinstance(answer, Refusal):
-        return HostChanges(plan, answer, {file.path: "unknown" for file in plan.files()})
+        unasked = [("unknown", name) for name in _named(plan)] if answer is None else []
+        return HostChanges(plan, answer, {file.path: "unknown" for file in plan.files()}, unasked)
     changes = {}
     for file in plan.files():
         found = answer["files"].get(file.path)
-        change = "edit" if any(_file(file, found, secrets)) else "same"
+        change = "edit" if any(_file(file, found, vault.values)) else "same"
         changes[file.path] = "new" if found is None else change
-    return HostChanges(plan, answer, changes)
+    ours = {file.path for file in plan.files()}
+    found = [*drifts(plan, answer, vault.values), *_effective(plan, answer, vault.revisions)]
+    others: dict[str, str] = {}
+    for each in found:
+        if isinstance(each, Drift) and each.is_mended and each.what not in ours:
+            others.setdefault(each.what, "new" if each.found == "missing" else "edit")
+    return HostChanges(plan, answer, changes, [(change, what) for what, change in others.items()])
+
+
+def _named(plan: HostPlan) -> Iterator[str]:
+    """Yield what a host gets beside files, by the names that a status has of it."""
+    yield from (f"package {name}" for name in plan.packages())
+    yield from (f"account {name}" for name in accounts_of(plan))
+    folders: dict[str, None] = {}
+    for step in plan.steps.values():
+        folders |= dict.fromkeys(folder.path for folder in step.folders)
+    yield from folders
+    yield from (f"service {name}" for name in plan.services())
+    for step in plan.steps.values():
+        yield from (command.name for command in step.commands)
 
 
 def diff(file: HostFile, found: Mapping[str, Any]) -> list[str]:

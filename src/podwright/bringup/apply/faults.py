@@ -26,7 +26,10 @@ _NEXT = (
 # Last lines that say nothing: apt's after those that do, and ssh's of a host behind another, which it cannot name.
 _SUMMARY = re.compile(
     r"E: (Some (index )?files failed to download|Unable to fetch some archives)|Connection (to|closed by) UNKNOWN port"
+    r"|kex_exchange_identification: Connection closed by remote host"
 )
+# How Ansible ends where ssh said nothing at all.
+_SILENT = re.compile(r"[.:]? *(Make sure this host can be reached over ssh|Failed to connect to the host via ssh): *$")
 # How `timeout` ends where it had to stop what it started, and where that did not heed it.
 _STOPPED = (124, 137)
 
@@ -63,7 +66,7 @@ def reason_of(result: Mapping[str, Any]) -> str:
         lines = [line.strip() for line in str(result.get(key) or "").splitlines() if line.strip()]
         telling = [line for line in lines if not _SUMMARY.match(line)] or lines
         if telling:
-            return telling[-1][:_MOST]
+            return _SILENT.sub(": no answer", telling[-1])[:_MOST]
     return "no reason was given"
 
 

@@ -28,6 +28,40 @@ def known_text(pod: Pod) -> str:
     for scheduler in document.get("schedulers", []):
         if scheduler["kind"] == "slurm":
             _fill(scheduler, pod)
+    return _dumped(document)
+
+
+def kept_text(pod: Pod, known: Pod) -> str | None:
+    """Return a pod's file with what the last bring-up knew of its hosts, where the file leaves it out.
+
+    None where no bring-up wrote what is known: then the file alone is the pod.
+    """
+    if not known.source.startswith(_HEAD.encode()):
+        return None
+    document, before = yaml.safe_load(pod.source), yaml.safe_load(known.source)
+    there: dict[str, str] = {}
+    for group in known.nodes:
+        there |= dict(zip(group.hosts, group.addresses, strict=False))
+    for entry, group in zip(document["nodes"], pod.nodes, strict=True):
+        if all(host in there for host in group.hosts):
+            entry.setdefault("addresses", [there[host] for host in group.hosts])
+    section = document.setdefault("bringup", {})
+    for name in ("user", "ssh_config", "users"):
+        if name in before.get("bringup", {}):
+            section.setdefault(name, before["bringup"][name])
+    schedulers = {_name(each): each for each in before.get("schedulers", [])}
+    for each in document.get("schedulers", []):
+        for name in ("login", "ssh_config", "folder"):
+            if name in schedulers.get(_name(each), {}):
+                each.setdefault(name, schedulers[_name(each)][name])
+    return _dumped(document)
+
+
+def _name(scheduler: dict[str, Any]) -> str:
+    return str(scheduler.get("name", scheduler["kind"]))
+
+
+def _dumped(document: dict[str, Any]) -> str:
     return _HEAD + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=1000)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -17,6 +18,7 @@ from podwright.bringup.apply.ansible import INVENTORY, PLAYBOOK, VAULT
 from podwright.bringup.apply.faults import Fault, reason_of
 from podwright.bringup.apply.vault import environment, program
 from podwright.clients.reasons import last_line
+from podwright.clients.ssh import sockets
 from podwright.files.locks import wait_for
 from podwright.files.whole import make_private, whole_path, write_whole
 from podwright.spec.hostlist import fold_hosts
@@ -52,8 +54,12 @@ class ApplyProgress:
 
     hosts: dict[str, HostCount]
     stages: list[StageRun] = field(default_factory=list)
+    wanted: Sequence[str] = ()
+    """The stages that there will be, in their order."""
     faults: list[Fault] = field(default_factory=list)
     doing: str = ""
+    at_task: dict[str, bool] = field(default_factory=dict)
+    """Of each host that began the task at hand whether it has ended it."""
     error: str = ""
     """What Ansible says of the project itself, where it cannot be run."""
 
@@ -63,7 +69,12 @@ class ApplyProgress:
         if kind == "playbook_on_play_start":
             self._stage(str(data.get("play", "")).split(".")[0], now_s)
         elif kind == "playbook_on_task_start":
-            self.doing = f"{data.get('play', '')}: {str(data.get('task', '')).lower()}"
+            self.doing = str(data.get("task", "")).lower()
+            self.at_task = {}
+        elif kind == "runner_on_start":
+            self.at_task[data["host"]] = False
+        elif kind == "runner_on_skipped":
+            self.at_task[data["host"]] = True
         elif kind == "runner_on_ok":
             self._count(data)
         elif kind == "runner_on_failed":
@@ -83,6 +94,11 @@ class ApplyProgress:
         self.hosts |= other.hosts
         self.stages += other.stages
         self.faults += other.faults
+
+    def slow(self) -> list[str]:
+        """Return the hosts that are still at the task which others have ended; none where nobody waits for them."""
+        left = [host for host, is_over in self.at_task.items() if not is_over]
+        return left if len(left) < len(self.at_task) else []
 
     def next_steps(self) -> dict[str, str]:
         """Return what helps against the faults, each once, with the hosts that need it."""
@@ -107,6 +123,7 @@ class ApplyProgress:
 
     def _count(self, data: Mapping[str, Any]) -> None:
         host = self.hosts.setdefault(data["host"], HostCount())
+        self.at_task[data["host"]] = True
         host.ok += 1
         if data.get("res", {}).get("changed"):
             host.changed += 1
@@ -114,6 +131,7 @@ class ApplyProgress:
 
     def _fault(self, data: Mapping[str, Any], kind: str) -> None:
         host = self.hosts.setdefault(data["host"], HostCount())
+        self.at_task[data["host"]] = True
         setattr(host, kind, getattr(host, kind) + 1)
         task = str(data.get("task", "")).lower()
         stage = self.stages[-1].name if self.stages else ""
@@ -155,12 +173,14 @@ class PlaybookRun:
     key: Path
     lock: int
     playbook: str = PLAYBOOK
+    stages: Sequence[str] = ()
+    """The stages that these hosts go through, in their order."""
 
 
 def run(what: PlaybookRun, on_progress: Callable[[ApplyProgress], None]) -> ApplyProgress:
     """Run a playbook to its end and return what happened."""
     folder = what.folder
-    progress = ApplyProgress({host: HostCount() for host in what.hosts})
+    progress = ApplyProgress({host: HostCount() for host in what.hosts}, wanted=what.stages)
     files: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
     log = folder / "ansible.log"
     with log.open("w") as errors:
@@ -188,6 +208,9 @@ def _environment(folder: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(folder / "project" / "ansible.cfg"),
         "ANSIBLE_HOME": str(folder / "ansible"),
         "ANSIBLE_HOST_KEY_CHECKING": "True",
+        # By itself it shares connections among all that it does for a user by the names of hosts alone: two pods that
+        # both have an `n1` would get each other's.
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(sockets() / hashlib.sha256(str(folder).encode()).hexdigest()[:8]),
     }
 
 

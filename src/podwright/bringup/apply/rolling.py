@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from podwright.bringup.apply.faults import Fault
-from podwright.bringup.apply.playbook import ApplyProgress
-from podwright.bringup.plan.kubernetes.kubeadm import management_hosts
+from podwright.bringup.apply.changes import ChangeId
 from podwright.bringup.progress import BringupProgress, OnProgress
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
+    # The monitoring host carries this file, and neither Ansible nor plans.
+    from podwright.bringup.apply.faults import Fault
+    from podwright.bringup.apply.playbook import ApplyProgress
     from podwright.bringup.plan.site import Site
 
-REASON = "podwright: rolling change"
 # As sinfo writes the states of nodes on which nothing runs any more.
 _EMPTY = frozenset({"drained", "down", "down*", "drained*"})
 # How the states of nodes begin that take no jobs.
@@ -46,6 +46,9 @@ class Drain(ABC):
     """Takes nodes out of a scheduler and back; making this object touches nothing."""
 
     shell: Shell
+    change: ChangeId
+    tell: Callable[[str], None] = lambda words: None
+    """Is told what is waited for, each time that it is something else."""
     patience_s: float = 24 * 3600.0
     every_s: float = 5.0
     way_back: ClassVar[str]
@@ -54,7 +57,12 @@ class Drain(ABC):
         """Let nothing more start on these nodes, wait until the work there has ended, and take off what is left."""
         self._close(hosts)
         until_s = time.monotonic() + self.patience_s
+        told: list[str] | None = None
         while busy := self._busy(hosts):
+            jobs = self._jobs(busy)
+            if list(jobs) != told:
+                told = list(jobs)
+                self.tell(f"{fold_hosts(busy)}: {', '.join(jobs.values()) or 'what runs there'}")
             if time.monotonic() > until_s:
                 hint = f"the nodes stay drained; `{self.way_back}` takes them back"
                 raise refuse(f"jobs on {fold_hosts(busy)} did not end within {self.patience_s:.0f} s", hint=hint)
@@ -62,14 +70,22 @@ class Drain(ABC):
         self._clear(hosts)
 
     @abstractmethod
-    def resume(self, hosts: Sequence[str]) -> list[str]:
-        """Let work start there again, but where somebody else wants none; return those."""
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Let work start there again, but where somebody else wants none; return those with the reason."""
+
+    @abstractmethod
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return the nodes that somebody else took out, with the reason that they show."""
 
     @abstractmethod
     def _close(self, hosts: Sequence[str]) -> None: ...
 
     @abstractmethod
     def _busy(self, hosts: Sequence[str]) -> list[str]: ...
+
+    @abstractmethod
+    def _jobs(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return what still runs there by its name, as a person knows it."""
 
     @abstractmethod
     def _clear(self, hosts: Sequence[str]) -> None: ...
@@ -80,30 +96,38 @@ class SlurmDrain(Drain):
 
     way_back = "scontrol update NodeName=... State=RESUME"
 
-    def resume(self, hosts: Sequence[str]) -> list[str]:
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
         """Let jobs start there again, but where another reason than ours stands: a person's, or the health check's."""
-        closed = self._closed_by_others(hosts)
+        closed = self.closed(hosts)
         self._update([host for host in hosts if host not in closed], "State=RESUME")
         return closed
 
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return the nodes that are drained or down for another reason than ours."""
+        said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N|%T|%E'")
+        rows = [line.split("|", 2) for line in said.splitlines()]
+        closed = {row[0]: row[2].strip() for row in rows if row[1].startswith(_CLOSED)}
+        return {host: closed[host] for host in hosts if host in closed and not self.change.is_ours(closed[host])}
+
     def _close(self, hosts: Sequence[str]) -> None:
-        closed = self._closed_by_others(hosts)
-        self._update([host for host in hosts if host not in closed], f"State=DRAIN Reason={shlex.quote(REASON)}")
+        closed = self.closed(hosts)
+        reason = shlex.quote(self.change.reason)
+        self._update([host for host in hosts if host not in closed], f"State=DRAIN Reason={reason}")
 
     def _update(self, hosts: Sequence[str], change: str) -> None:
         if hosts:
             self.shell(f"scontrol update NodeName={shlex.quote(fold_hosts(hosts))} {change}")
 
-    def _closed_by_others(self, hosts: Sequence[str]) -> list[str]:
-        said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N|%T|%E'")
-        rows = [line.split("|", 2) for line in said.splitlines()]
-        closed = {row[0] for row in rows if row[1].startswith(_CLOSED) and row[2].strip() != REASON}
-        return [host for host in hosts if host in closed]
-
     def _busy(self, hosts: Sequence[str]) -> list[str]:
         said = self.shell(f"sinfo --noheader --Node --nodes={shlex.quote(fold_hosts(hosts))} --format='%N %T'")
         rows = [line.split() for line in said.splitlines()]
         return sorted({row[0] for row in rows if len(row) == 2 and row[1] not in _EMPTY})
+
+    def _jobs(self, hosts: Sequence[str]) -> dict[str, str]:
+        nodes = shlex.quote(fold_hosts(hosts))
+        said = self.shell(f"squeue --noheader --nodelist={nodes} --states=R,CG,S --format='%A|%u|%L'")
+        rows = [line.split("|") for line in said.splitlines()]
+        return {row[0]: f"job {row[0]} of {row[1]}, {row[2]} left" for row in rows if len(row) == 3}
 
     def _clear(self, hosts: Sequence[str]) -> None:
         """Leave it: on a node without jobs Slurm has nothing but its daemon."""
@@ -114,21 +138,27 @@ class KubernetesDrain(Drain):
 
     way_back = "kubectl uncordon NODE"
 
-    def resume(self, hosts: Sequence[str]) -> list[str]:
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
         """Let containers start there again, but where a node was closed already when we came."""
         marks = self._marks(hosts)
-        ours = [host for host in hosts if marks.get(host, ("", ""))[1] == "rolling"]
+        ours = [host for host in hosts if host in marks and self.change.knows(marks[host][1])]
         if ours:
             self._kubectl("uncordon", ours)
             self.shell(f"kubectl annotate node {shlex.join(ours)} {_MARK}-")
-        return [host for host in hosts if host not in ours]
+        return {host: "cordoned" for host in hosts if host not in ours}
+
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return the nodes that are cordoned, and not by us."""
+        marks = self._marks(hosts)
+        closed = [host for host in hosts if marks.get(host, ("", ""))[0] == "true"]
+        return {host: "cordoned" for host in closed if not self.change.knows(marks[host][1])}
 
     def _close(self, hosts: Sequence[str]) -> None:
         marks = self._marks(hosts)
         open_ones = [host for host in hosts if marks.get(host, ("", ""))[0] != "true"]
         if open_ones:
             # The mark first: a roll that is killed in between leaves a node open, and not closed for ever.
-            self.shell(f"kubectl annotate --overwrite node {shlex.join(open_ones)} {_MARK}=rolling")
+            self.shell(f"kubectl annotate --overwrite node {shlex.join(open_ones)} {_MARK}={self.change.own}")
             self._kubectl("cordon", open_ones)
 
     def _marks(self, hosts: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -149,6 +179,14 @@ class KubernetesDrain(Drain):
         rows = [line.split() for line in said.splitlines()]
         return sorted({row[0] for row in rows if row[0] in hosts and row[1] != _SERVED})
 
+    def _jobs(self, hosts: Sequence[str]) -> dict[str, str]:
+        going = "--field-selector=status.phase=Running"
+        columns = "NODE:.spec.nodeName,IN:.metadata.namespace,NAME:.metadata.name,RESTART:.spec.restartPolicy"
+        said = self.shell(f"kubectl get pods --all-namespaces --no-headers {going} --output=custom-columns={columns}")
+        rows = [line.split() for line in said.splitlines()]
+        going_on = [row for row in rows if len(row) == 4 and row[0] in hosts and row[3] != _SERVED]
+        return {row[2]: f"{row[1]}/{row[2]}" for row in going_on}
+
     def _clear(self, hosts: Sequence[str]) -> None:
         self._kubectl(f"drain --ignore-daemonsets --delete-emptydir-data --timeout={self.patience_s:.0f}s", hosts)
 
@@ -164,11 +202,18 @@ class PodDrain:
         for part, mine in self._of(hosts):
             part.drain(mine)
 
-    def resume(self, hosts: Sequence[str]) -> list[str]:
-        """Give them back to it, but those that somebody else has taken out; return these."""
-        closed: list[str] = []
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Give them back to it, but those that somebody else has taken out; return these with the reason."""
+        closed: dict[str, str] = {}
         for part, mine in self._of(hosts):
-            closed += part.resume(mine)
+            closed |= part.resume(mine)
+        return closed
+
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return those that somebody else has taken out, with the reason that they show."""
+        closed: dict[str, str] = {}
+        for part, mine in self._of(hosts):
+            closed |= part.closed(mine)
         return closed
 
     def _of(self, hosts: Sequence[str]) -> Iterator[tuple[Drain, list[str]]]:
@@ -184,8 +229,11 @@ class Drainer(Protocol):
     def drain(self, hosts: Sequence[str]) -> None:
         """Return when nothing runs there any more."""
 
-    def resume(self, hosts: Sequence[str]) -> list[str]:
-        """Let work start there again, but where somebody else wants none; return those."""
+    def resume(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Let work start there again, but where somebody else wants none; return those with the reason."""
+
+    def closed(self, hosts: Sequence[str]) -> dict[str, str]:
+        """Return the nodes that somebody else took out, with the reason that they show."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +248,8 @@ class Roll:
 
     def through(self, hosts: Sequence[str], size: int) -> ApplyProgress:
         """Change all these nodes; the first fault ends it, and leaves its batch drained and the rest alone."""
+        from podwright.bringup.apply.playbook import ApplyProgress
+
         total = ApplyProgress({})
         for batch in batches(hosts, max(size, 1)):
             if total.is_stopped:
@@ -219,20 +269,35 @@ class Roll:
             resumed = [host for host in batch if host not in closed]
             if resumed:
                 self.on_progress(BringupProgress("resumed", hosts=resumed))
-            if closed:
-                words = f"{fold_hosts(closed)}: changed, and still drained: somebody else did that"
-                self.on_progress(BringupProgress("stays", words, closed))
+            for host, reason in closed.items():
+                self.on_progress(
+                    BringupProgress("stays", f"{host}: changed, and drained by somebody: {reason}", [host])
+                )
 
 
-def drain_of(site: Site, shell_on: Callable[[str, str], str]) -> PodDrain:
-    """Return what drains a pod's nodes; `shell_on` runs a line of shell on a host."""
-    parts: list[tuple[Drain, Collection[str]]] = []
+@dataclass(frozen=True)
+class DrainRequest:
+    """Whose nodes are drained for which change; `shell_on` runs a line of shell on a host."""
+
+    site: Site
+    shell_on: Callable[[str, str], str]
+    change: ChangeId
+    tell: Callable[[str], None] = lambda words: None
+
+
+def drain_of(asked: DrainRequest) -> PodDrain:
+    """Return what drains a pod's nodes."""
+    from podwright.bringup.plan.kubernetes.kubeadm import management_hosts
+
+    site, parts = asked.site, list[tuple[Drain, Collection[str]]]()
     if site.scheduler is not None:
-        parts.append((SlurmDrain(partial(shell_on, site.roles["login"])), site.compute))
+        shell = partial(asked.shell_on, site.roles["login"])
+        parts.append((SlurmDrain(shell, asked.change, asked.tell), site.compute))
     if site.kubernetes is not None:
         manager = management_hosts(site)[0]
         as_admin = "export KUBECONFIG=/etc/kubernetes/admin.conf; "
-        parts.append((KubernetesDrain(lambda line: shell_on(manager, as_admin + line)), site.kubernetes_hosts))
+        drain = KubernetesDrain(lambda line: asked.shell_on(manager, as_admin + line), asked.change, asked.tell)
+        parts.append((drain, site.kubernetes_hosts))
     return PodDrain(parts)
 
 

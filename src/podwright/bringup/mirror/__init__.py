@@ -27,6 +27,8 @@ def make(pod: Pod, out: Path, keys: Mapping[str, str], on_progress: OnProgress) 
     import time
 
     from podwright.bringup.mirror import archive, collect, wheels
+    from podwright.bringup.plan.site import site_of
+    from podwright.bringup.plan.wanted_images import images_of
     from podwright.bringup.progress import BringupProgress
 
     settings = pod.bringup
@@ -41,7 +43,7 @@ def make(pod: Pod, out: Path, keys: Mapping[str, str], on_progress: OnProgress) 
             wheels.fetch_wheels(settings.wheels, settings.os, folder)
             wheels.write_requirements(folder, keys)
         images = {}
-        for image in collect.images_of(pod):
+        for image in images_of(site_of(pod)):
             on_progress(BringupProgress("image", image))
             images[image] = collect.fetch_image(image, folder)
         index = archive.write_archive(out, pod.name, folder, images, keys)

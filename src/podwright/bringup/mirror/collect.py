@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from podwright.bringup.apply.signing import sign
 from podwright.bringup.mirror.archive import blob_path, referenced
 from podwright.bringup.plan.hosts import plan
+from podwright.bringup.plan.systems import SYSTEMS
 from podwright.clients import registry
 from podwright.clients.reasons import last_line
 from podwright.spec.problems import refuse
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 PACKAGES = "packages"
-_RELEASES = {"debian-12": "bookworm", "debian-13": "trixie"}
 _TOO_LONG_S = 3600
 
 
@@ -35,22 +35,16 @@ def packages_of(pod: Pod) -> list[str]:
     return sorted(names)
 
 
-def images_of(pod: Pod) -> list[str]:
-    """Return the images that the pod's file names, each once."""
-    named = [scheduler.image for scheduler in pod.schedulers if scheduler.kind == "kubernetes" and scheduler.image]
-    return sorted({*named, *pod.bringup.images})
-
-
 def fetch_packages(names: Iterable[str], system: str, folder: Path) -> list[Path]:
     """Fetch packages with all that a bare system lacks of what they need, and write the list that apt reads.
 
     This machine's own apt fetches and checks them, so that it must run the same release as the hosts.
     """
     here = _release()
-    if here != _RELEASES[system]:
+    if here != SYSTEMS[system].release:
         hint = "make the archive on a machine that runs what the hosts run"
         raise refuse(
-            f"this machine runs {here or 'another system'}, and the pod's hosts {_RELEASES[system]}", hint=hint
+            f"this machine runs {here or 'another system'}, and the pod's hosts {SYSTEMS[system].release}", hint=hint
         )
     place = folder / PACKAGES
     (place / "partial").mkdir(parents=True)
@@ -129,7 +123,8 @@ def fetch_image(name: str, folder: Path) -> str:
         manifest = source.manifest(place.tag)
         if manifest is None:
             raise refuse(f"{place.host} has no image {place.repository}:{place.tag}")
-        _keep(source, manifest, folder)
+        with registry.understood(place.host):
+            _keep(source, manifest, folder)
     except registry.RegistryError as error:
         raise refuse(f"{name}: {error}") from None
     return manifest.digest
@@ -139,7 +134,8 @@ def _keep(source: registry.Registry, manifest: registry.Manifest, folder: Path) 
     document = json.loads(manifest.raw)
     path = folder / blob_path(manifest.digest)
     path.parent.mkdir(parents=True, exist_ok=True)
-    for digest in referenced(document):
+    for named in referenced(document):
+        digest = registry.checked_digest(source.host, named)
         if document.get("manifests"):
             part = source.manifest(digest)
             if part is not None:

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from podwright.bringup.mirror.archive import ArchiveIndex, blob_path, is_small_blob, read_index
 from podwright.bringup.mirror.collect import PACKAGES
 from podwright.bringup.mirror.wheels import PYTHON, pages
+from podwright.clients.registry import parse
 
 _IMAGE = re.compile(r"/v2/(?P<name>[a-z0-9._/-]+)/(?P<kind>manifests|blobs)/(?P<reference>[A-Za-z0-9._:-]+)", re.ASCII)
 _FOLDERS = (f"{PACKAGES}/", f"{PYTHON}/")
@@ -66,8 +67,8 @@ class ArchiveServer(ThreadingHTTPServer):
         if reference.startswith("sha256:"):
             return reference
         for image, digest in self.index.images.items():
-            _, _, path = image.partition("/")
-            if path in (f"{name}:{reference}", f"{name}@{reference}") or (path == name and reference == "latest"):
+            place = parse(image)
+            if (place.repository, place.tag) == (name, reference):
                 return digest
         return None
 

@@ -13,19 +13,19 @@ from urllib.parse import quote
 from podwright.bringup.apply.signing import sign
 from podwright.bringup.mirror.archive import ArchiveFile
 from podwright.bringup.mirror.collect import run_program
+from podwright.bringup.plan.systems import SYSTEMS
 
 PYTHON = "python"
 REQUIREMENTS = f"{PYTHON}/requirements.txt"
 INDEX_PATH = "/simple/"
 # The Python that each operating system has.
-_PYTHONS = {"debian-12": "3.11", "debian-13": "3.13"}
 
 
 def fetch_wheels(names: Iterable[str], system: str, folder: Path) -> list[Path]:
     """Fetch Python packages with all that they need, ready-made for the hosts' Python; pip checks them by digest."""
     place = folder / PYTHON
     place.mkdir(parents=True)
-    ready = ["--only-binary=:all:", f"--python-version={_PYTHONS[system]}"]
+    ready = ["--only-binary=:all:", f"--python-version={SYSTEMS[system].python}"]
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     command = [sys.executable, "-m", "pip", "download", *quiet, *ready, f"--dest={place}", "--", *names]
     run_program(command, "pip")

@@ -1,4 +1,4 @@
-"""Looks at a host and says what is there: files, packages, services. Changes nothing.
+"""Looks at a host and says what is there and what works: files, packages, services. Changes nothing.
 
 It is sent to hosts as it is and gets its question on standard input: standard library only, Python 3.8.
 """
@@ -21,6 +21,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from podwright.bringup.on_host.folders import Folder, LeftAlone, acting_as, opened
+from podwright.bringup.on_host.workings import answered, firmware, mark_in
 
 MAX_SHOWN = 65536
 MAX_BYTES = 64 << 20
@@ -50,6 +51,8 @@ def look(asked: Dict[str, Any]) -> Dict[str, Any]:
         "lock": lock_holder(),
         "gpus": len(glob.glob("/dev/nvidia[0-9]*")),
         "links": {name: link(name) for name in asked.get("links", ())},
+        "firmware": firmware(),
+        "answers": answered(asked.get("questions", [])),
     }
 
 
@@ -107,10 +110,10 @@ def differing(wanted: Dict[str, Dict[str, str]]) -> List[str]:
     return [path for path, entry in wanted.items() if file_at(path, False) != entry]
 
 
-def accounts(wanted: Dict[str, int]) -> List[str]:
-    """Return the accounts that are there with their numbers."""
-    there = {entry.pw_name: (entry.pw_uid, entry.pw_gid) for entry in pwd.getpwall()}
-    return [name for name, number in wanted.items() if there.get(name) == (number, number)]
+def accounts(wanted: Dict[str, List[Any]]) -> List[str]:
+    """Return the accounts that are there with their numbers and shells."""
+    there = {entry.pw_name: [entry.pw_uid, entry.pw_gid, entry.pw_shell] for entry in pwd.getpwall()}
+    return [name for name, (number, shell) in wanted.items() if there.get(name) == [number, number, shell]]
 
 
 def name_of(lookup: Callable[[int], Any], number: int) -> str:
@@ -204,15 +207,6 @@ def link(name: str, adapters: str = ADAPTERS) -> Dict[str, str] | None:
     except OSError:
         return None
     return {"state": state.split(":")[-1].strip(), "gbps": rate.split()[0]}
-
-
-def mark_in(path: str) -> Any:
-    """Return what services were last started with, as the last bring-up noted it."""
-    try:
-        with open(path) as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return {}
 
 
 def said(command: List[str]) -> str:

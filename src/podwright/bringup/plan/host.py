@@ -26,6 +26,10 @@ class HostFile:
     """The owner's own check, with %s for a file that is not in place yet."""
     restarts: tuple[str, ...] = ()
     """The services that read it when they start."""
+    guards: bool = False
+    """Whether the way in hangs on it: a change goes back by itself unless a second connection has got in after it."""
+    leaves: bool = False
+    """Whether it goes with the pod's services, since it leads to one of them: without them the host would not work."""
 
     @cached_property
     def digest(self) -> str:
@@ -49,6 +53,7 @@ class HostAccount:
 
     name: str
     uid: int
+    shell: str = "/bin/bash"
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from podwright.bringup.plan.host import HostPlan, Step
 from podwright.bringup.plan.site import Site, site_of
 from podwright.bringup.plan.stages import STAGES, nvidia
+from podwright.bringup.plan.systems import check_origins
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse, short
@@ -26,10 +27,12 @@ def plan(pod: Pod, only: str | None = None) -> dict[str, HostPlan]:
     if only is not None and only not in STAGES:
         raise refuse(f'"{short(only)}" is not a stage', hint=one_of(only, "stage", STAGES), field="--only")
     site = site_of(pod)
-    return {
+    plans = {
         host: HostPlan(host, address, _steps(site, host, only), _skipped(site, host))
         for host, address in site.addresses.items()
     }
+    check_origins(pod, plans.values())
+    return plans
 
 
 def _skipped(site: Site, host: str) -> dict[str, str]:
@@ -49,6 +52,14 @@ def _steps(site: Site, host: str, only: str | None) -> dict[str, Step]:
             if step is not None:
                 steps[f"{stage}.{name}"] = step
     return steps
+
+
+def stages_of(plans: Iterable[HostPlan]) -> list[str]:
+    """Return the stages that give any of these hosts something, in their order."""
+    there: set[str] = set()
+    for each in plans:
+        there |= {step.partition(".")[0] for step in each.steps}
+    return [stage for stage in STAGES if stage in there]
 
 
 def limited(hosts: Collection[str], limit: str | None) -> list[str]:

@@ -7,7 +7,7 @@ files decides that, and all of them are the server's own: a host names a token, 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from podwright.bringup.plan.site import Site
     from podwright.spec.provisioning import Netboot
 
-HTTP_PORT = 8080
+HTTP_PORT, HTTPS_PORT = 8080, 8443
 _HEAD = "# Written by `podwright pod up`."
 # By the number that firmware gives of itself: 0 is a BIOS; 7 and 9 are UEFI on x86-64, 11 on Arm.
 _LOADERS = {0: "undionly.kpxe", 7: "snponly.efi", 9: "snponly.efi", 11: "snponly-arm64.efi"}
+# What firmware that boots by HTTP gives of itself: 16 is UEFI on x86-64, 19 on Arm.
+_BY_HTTPS = {16: "snponly.efi", 19: "snponly-arm64.efi"}
 _DEBIAN_INSTALLER = "/usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
 
 
@@ -38,6 +40,7 @@ class NetbootPlaces:
     leases: str = "/var/lib/misc/dnsmasq.leases"
     log: str = "/var/log/nginx/netboot.log"
     run: str = "/run"
+    keys: str = "/etc/podwright/netboot"
     tokens: str = "/usr/local/lib/podwright/netboot-tokens"
     user: str = "www-data"
 
@@ -49,6 +52,11 @@ def netboot_of(site: Site) -> Netboot:
         hint = "write `netboot: {first: 10.0.0.200, last: 10.0.0.250}`, the addresses for hosts that are not known yet"
         raise site.pod.refusal([("bringup.netboot", "is missing: the pod's services have netboot", hint)])
     return given
+
+
+def boots_by_https(site: Site) -> bool:
+    """Return whether hosts get their loader by HTTPS."""
+    return site.has("netboot") and netboot_of(site).https
 
 
 def machines(site: Site) -> dict[str, str]:
@@ -78,21 +86,34 @@ def dnsmasq_text(site: Site, places: NetbootPlaces) -> str:
         f"dhcp-leasefile={places.leases}",
         f"dhcp-option=option:router,{given.router}" if given.router else "dhcp-option=option:router",
         *(f"dhcp-host={mac},{site.addresses[host]},{host}" for mac, host in machines(site).items()),
-        "enable-tftp",
-        f"tftp-root={places.loaders}",
+        *([] if given.https else ["enable-tftp", f"tftp-root={places.loaders}"]),
         "dhcp-match=set:ipxe,175",
+        *(_loaders_by_https(server) if given.https else _loaders()),
     ]
-    for number, loader in _LOADERS.items():
-        rows.append(f"dhcp-match=set:arch{number},option:client-arch,{number}")
-        rows.append(f"dhcp-boot=tag:!ipxe,tag:arch{number},{loader}")
     return lines_text([*rows, f"dhcp-boot=tag:ipxe,{base_url(site)}/boot.ipxe"])
+
+
+def _loaders() -> Iterator[str]:
+    for number, loader in _LOADERS.items():
+        yield f"dhcp-match=set:arch{number},option:client-arch,{number}"
+        yield f"dhcp-boot=tag:!ipxe,tag:arch{number},{loader}"
+
+
+def _loaders_by_https(server: str) -> Iterator[str]:
+    """Yield what firmware gets that asks for a boot by HTTP; it takes the answer of a server that says so itself."""
+    for number, loader in _BY_HTTPS.items():
+        yield f"dhcp-match=set:arch{number},option:client-arch,{number}"
+        yield f"dhcp-boot=tag:!ipxe,tag:arch{number},https://{server}:{HTTPS_PORT}/loaders/{loader}"
+        yield f"dhcp-option-force=tag:!ipxe,tag:arch{number},option:vendor-class,HTTPClient"
 
 
 def nginx_text(site: Site, places: NetbootPlaces) -> str:
     """Return nginx's configuration: scripts and answers go to the address they are for, and nobody sends anything."""
     server = site.addresses[site.roles["netboot"]]
     hosts = [f'        {site.addresses[host]} "{host} {hyphens(mac)}";' for mac, host in machines(site).items()]
-    return text_of("nginx.conf", server=server, port=HTTP_PORT, hosts="\n".join(hosts), **asdict(places))
+    kept = asdict(places)
+    https = text_of("nginx-https.conf", server=server, port=HTTPS_PORT, **kept) if netboot_of(site).https else ""
+    return text_of("nginx.conf", server=server, port=HTTP_PORT, hosts="\n".join(hosts), https=https, **kept)
 
 
 def token_command(site: Site, places: NetbootPlaces) -> HostCommand:

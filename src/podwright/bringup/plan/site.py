@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from podwright.bringup.plan.slurm import Version
+from podwright.bringup.plan.slurm import OLDEST, Version
+from podwright.bringup.plan.systems import SYSTEMS
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -16,9 +17,13 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 REGISTRY_PORT = 5000
 MIRROR_PORT = 3142
-# The Slurm that each operating system has.
-_SLURM: dict[str, Version] = {"debian-12": (22, 5), "debian-13": (24, 11)}
+_LABS = "a lab's are known after `podwright lab up hosts`"
 _DEFAULT_ROLES = ("controller", "login", "registry", "mirror", "monitoring", "netboot", "storage", "time")
+
+
+def given_name(variable: str) -> str:
+    """Return the name in the vault of a secret that people give through a variable."""
+    return f"given_{variable}"
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,18 @@ class Site:
     def slurm_version(self) -> Version:
         """Return the release that Slurm's files are written for."""
         given = self.pod.bringup.versions.slurm
-        if given is None:
-            return _SLURM[self.pod.bringup.os]
-        year, month, *_ = given.split(".")
-        return int(year), int(month)
+        version = SYSTEMS[self.pod.bringup.os].slurm
+        if given is not None:
+            year, month, *_ = given.split(".")
+            version = int(year), int(month)
+        if version < OLDEST:
+            name, oldest = (f"{year:02d}.{month:02d}" for year, month in (version, OLDEST))
+            hint = f'write `versions: {{slurm: "{oldest}"}}` or later, and a source that has it'
+            message = (
+                f"Slurm {name} of {self.pod.bringup.os} is older than {oldest}, the first that files are written for"
+            )
+            raise refuse(message, hint=hint, field="bringup.versions.slurm")
+        return version
 
     @cached_property
     def kubernetes(self) -> KubernetesScheduler | None:
@@ -121,7 +134,7 @@ def site_of(pod: Pod) -> Site:
     for index, group in enumerate(pod.nodes):
         if not group.addresses:
             field = f"nodes.{index}.addresses"
-            hint = "write `addresses: [10.0.0.1, ...]`, one for each host of the group"
+            hint = f"write `addresses: [10.0.0.1, ...]`, one for each host of the group; {_LABS}"
             raise pod.refusal([(field, "is missing: bring-up must know where each host is", hint)])
         addresses |= dict(zip(group.hosts, group.addresses, strict=True))
     managing = [group for group in pod.nodes if "management" in group.roles]
@@ -146,7 +159,10 @@ def with_access(pod: Pod, known: Pod | None) -> Pod:
         addresses = group.addresses or tuple(there[host] for host in group.hosts if host in there)
         if len(addresses) != len(group.hosts):
             missing = next(host for host in group.hosts if host not in there)
-            raise refuse(f"nobody knows the address of {missing}", hint="write `addresses:` into its group")
+            raise refuse(
+                f"nobody knows the address of {missing}",
+                hint="write `addresses:` into its group; " + _LABS,
+            )
         groups.append(group.model_copy(update={"addresses": addresses}))
     given, fallback = pod.bringup, known.bringup
     names = ("user", "ssh_config", "users")

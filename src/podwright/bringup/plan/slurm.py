@@ -6,22 +6,25 @@ Facts verify and never generate: nothing here asks a live node, so that a pod ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from podwright.design.topology import topology_conf, topology_of
+from podwright.design.topology import Topology, block_conf, topology_conf, topology_of
 from podwright.spec.hostlist import fold_hosts
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.spec import NodeModel, Pod, SlurmScheduler
+    from podwright.spec.partitions import OwnPartition
 
 Version = tuple[int, int]
 Settings = Mapping[str, str | None]
 OLDEST: Version = (22, 5)
+# The first with `topology/block`, which keeps a job in one NVLink domain where it fits.
+_BLOCKS: Version = (23, 11)
 
 # Between which versions a key may be written: from the first, before the second. Slurm refuses to start on a key that
 # it does not know yet, or no longer.
@@ -60,8 +63,10 @@ class SlurmSite:
     """What stands in slurm.conf instead of our choice; None leaves a key out."""
     cgroup: Settings = field(default_factory=dict)
     """The same for cgroup.conf."""
+    partitions: tuple[str, ...] = ()
+    """Partitions of the site's own, as lines; none: one of the nodes with GPUs and one of those without."""
     lines: tuple[str, ...] = ()
-    """Further lines at the end of slurm.conf, such as partitions."""
+    """Further lines at the end of slurm.conf."""
 
 
 class NodeLine(NamedTuple):
@@ -99,13 +104,26 @@ def render(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> dict[str, st
         "slurm.conf": _slurm_conf(pod, scheduler, kinds, site),
         "gres.conf": lines_text(_gres_lines(kinds, site)),
         "cgroup.conf": lines_text(_assigned(_cgroup(site), site)),
-        "topology.conf": topology_conf(topology_of(pod).part(pod.scheduler_hosts(scheduler))),
+        "topology.conf": _topology_conf(pod, scheduler, site),
     }
     if site.accounting:
         files["slurmdbd.conf"] = lines_text(_assigned(_slurmdbd(site), site))
     if scheduler.container == "pyxis":
         files["plugstack.conf"] = lines_text([f"required {_PYXIS}", f"include {site.config}/plugstack.conf.d/*.conf"])
     return files
+
+
+def _topology_conf(pod: Pod, scheduler: SlurmScheduler, site: SlurmSite) -> str:
+    topology = _topology(pod, scheduler)
+    return block_conf(topology) if _has_blocks(topology, site) else topology_conf(topology)
+
+
+def _topology(pod: Pod, scheduler: SlurmScheduler) -> Topology:
+    return topology_of(pod).part(pod.scheduler_hosts(scheduler))
+
+
+def _has_blocks(topology: Topology, site: SlurmSite) -> bool:
+    return topology.is_blocks and site.version >= _BLOCKS
 
 
 def kinds_of(pod: Pod, scheduler: SlurmScheduler) -> list[NodeLine]:
@@ -134,12 +152,14 @@ def _kind(hosts: list[str], model: NodeModel) -> NodeLine:
 
 def _slurm_conf(pod: Pod, scheduler: SlurmScheduler, kinds: list[NodeLine], site: SlurmSite) -> str:
     defaults = dict(_where(pod, site)) | dict(_how(scheduler, kinds, site)) | dict(_accounts(site))
+    if _has_blocks(_topology(pod, scheduler), site):
+        defaults["TopologyPlugin"] = "topology/block"
     chosen = {**defaults, **site.settings}
     head = list(_assigned(chosen, site))
     if site.backup:
         first = next(index for index, line in enumerate(head) if line.startswith("SlurmctldHost="))
         head.insert(first + 1, f"SlurmctldHost={site.backup}")
-    return lines_text([*head, *map(_node_line, kinds), *_partition_lines(kinds), *site.lines])
+    return lines_text([*head, *map(_node_line, kinds), *(site.partitions or _partition_lines(kinds)), *site.lines])
 
 
 def _where(pod: Pod, site: SlurmSite) -> Iterator[tuple[str, str | None]]:
@@ -239,6 +259,22 @@ def _partition_lines(kinds: list[NodeLine]) -> Iterator[str]:
                 " DefaultTime=1:00:00 State=UP"
             )
             default = "NO"
+
+
+def own_partitions(given: Sequence[OwnPartition], accounts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return partitions of a pod's file as lines; `accounts` are those of its teams."""
+    default = next((each for each in given if each.default), given[0] if given else None)
+    rows = []
+    for each in given:
+        words = [
+            f"PartitionName={each.name}",
+            f"Nodes={fold_hosts(each.hosts)}",
+            f"Default={'YES' if each is default else 'NO'}",
+        ]
+        if each.teams:
+            words.append(f"AllowAccounts={','.join(accounts[team] for team in each.teams)}")
+        rows.append(" ".join([*words, *(f"{key}={value}" for key, value in each.conf.items())]))
+    return tuple(rows)
 
 
 def _gres_lines(kinds: list[NodeLine], site: SlurmSite) -> Iterator[str]:

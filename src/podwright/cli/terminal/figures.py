@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from podwright.pilot.protocol import OWN_TIME
 from podwright.theme import words
 
 NONE = "-"
@@ -30,7 +32,7 @@ def value(item: object) -> str:
 
 def results(values: Mapping[str, object], limit: int | None = None, goal: str | None = None) -> str:
     """Return `name value` pairs, what matters first, without those that only tell how far the run is."""
-    names = [name for name in values if name not in PROGRESS_NAMES]
+    names = [name for name in values if name not in PROGRESS_NAMES and not name.startswith(OWN_TIME)]
     names.sort(key=lambda name: (name != goal, _weight(name)))
     return "  ".join(f"{name} {value(values[name])}" for name in names[:limit])
 
@@ -62,12 +64,45 @@ def seconds_between(start_s: float | None, end_s: float | None, now_s: float | N
     return max(0.0, (end_s or now_s or time.time()) - start_s)
 
 
-def share_done(values: Mapping[str, float]) -> float | None:
-    """Return how much of a training is done, 0 to 1, by what it reported; steps are finer than epochs."""
-    for name, total in (("step", "steps"), ("epoch", "epochs")):
-        if name in values and values.get(total, 0) > 0:
-            return min(1.0, max(0.0, values[name] / values[total]))
-    return None
+def how_far(values: Mapping[str, Any]) -> str:
+    """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
+    for name, total in (("epoch", "epochs"), ("step", "steps")):
+        if values.get(name) is not None:
+            end = f"/{value(values[total])}" if values.get(total) is not None else ""
+            return f"{name} {value(values[name])}{end}"
+    return ""
+
+
+def reached(progress: Mapping[str, Any] | None) -> str:
+    """Return how far a training is: in what its share and its time left are of, so that one line tells of one thing."""
+    if not progress:
+        return ""
+    if progress["of"] == "run":
+        return how_far(progress)
+    return f"epoch {value(progress['epoch'])}, {_step(progress)}" if progress["epoch"] is not None else _step(progress)
+
+
+def _step(progress: Mapping[str, Any]) -> str:
+    return how_far({name: progress[name] for name in ("step", "steps")})
+
+
+def rate(progress: Mapping[str, Any] | None) -> str:
+    """Return `4.2/s`, or `12 s/step` of one that is slow; nothing before it is known."""
+    per_s = progress["rate"] if progress else None
+    if not progress or not per_s:
+        return ""
+    noun = str(progress["rate_unit"]).removesuffix("s/s")
+    if per_s >= 1:
+        return f"{value(per_s)}/s" if noun == "step" else f"{value(per_s)} {noun}s/s"
+    return f"{duration(1 / per_s)}/{noun}"
+
+
+def time_left(progress: Mapping[str, Any] | None) -> str:
+    """Return `ETA 3m 20s`, with what it is of where that is not the run; nothing where nobody can say."""
+    if not progress or progress["eta_s"] is None:
+        return ""
+    of = "" if progress["of"] == "run" else f" of this {progress['of']}"
+    return f"ETA {duration(float(round(progress['eta_s'])))}{of}"
 
 
 def percent(number: float | None) -> str:

@@ -19,11 +19,11 @@ def in_words(target: Path) -> Iterator[None]:
         raise refuse(f"{path} cannot be written: {reason}", hint="name another place") from None
 
 
-def write_files(files: Mapping[str, str], folder: Path) -> list[Path]:
+def write_files(files: Mapping[str, str | bytes], folder: Path) -> list[Path]:
     """Write the files again, and return where each is; what else lies in the folder stays."""
     paths = [folder / name for name in files]
     with in_words(folder):
         for path, text in zip(paths, files.values(), strict=True):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text.encode() if isinstance(text, str) else text)
     return paths

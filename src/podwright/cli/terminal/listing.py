@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from podwright import launch
+from podwright import launch, runs
 from podwright.cli.terminal import figures, output
 from podwright.theme import words
 
 if TYPE_CHECKING:
-    from podwright.launch import RunChoice
+    from podwright.launch import FoundRuns, RunChoice, RunSearch
     from podwright.runs import Record
 
+PLACES = ("matrix", "results")
 LATEST = 20
 """Runs that are listed when nobody asks for all."""
 
@@ -25,12 +26,45 @@ def list_runs(choice: RunChoice | None = None, limit: int | None = LATEST, as_js
         records = launch.recent(session, limit, choice)
     if as_json:
         return output.print_json([record.as_json() for record in records])
-    if not records and not choice.is_any:
-        return output.say("no runs", "that fit; `podwright ps --all` lists every run")
-    if not records:
+    if not records and choice.is_any:
         return output.say("no runs", "start one with `podwright run WORKLOAD`")
-    lines = listing(records, output.width_of(sys.stdout))
+    return _print(listing(records, output.width_of(sys.stdout)), records)
+
+
+def list_found(request: RunSearch, as_json: bool = False) -> None:
+    """List the runs that a filter chooses, as sorted, with the columns that were asked for."""
+    with launch.Session.open() as session:
+        found = launch.search(session, request)
+    if as_json:
+        return output.print_json(found.as_json())
+    return _print(found_listing(found, output.width_of(sys.stdout)), found.records)
+
+
+def _print(lines: Sequence[str], records: Sequence[Record]) -> None:
+    if not records:
+        return output.say("no runs", "that fit; `podwright ps --all` lists every run")
     return print("\n".join(coloured(lines, records, sys.stdout)))
+
+
+def found_listing(found: FoundRuns, width: int | None, now_s: float | None = None) -> list[str]:
+    """Lay the runs out with the columns that were asked for instead of the outcome; points stand below their sweep."""
+    there = {record.id for record in found.records}
+    rows = []
+    for record in found.records:
+        run, state, target, nodes, age, took, came = _row(record, now_s)
+        indent = "  " * (found.is_tree and record.parent in there)
+        values = [_shown(name, value) for name, value in zip(found.columns, found.values(record), strict=True)]
+        rows.append((f"{indent}{run}", state, target, nodes, age, took, *(values or [came])))
+    titles = [name.rpartition(".")[2] if name.partition(".")[0] in PLACES else name for name in found.columns]
+    return output.table(("run", "state", "target", "nodes", "age", "took", *(titles or ["outcome"])), rows, width)
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return figures.NONE
+    if name == "created":
+        return str(runs.iso(value))
+    return figures.value(value)
 
 
 def coloured(lines: Sequence[str], records: Sequence[Record], stream: TextIO) -> list[str]:
@@ -100,5 +134,10 @@ def outcome(record: Record) -> str:
 
 def _progress(record: Record) -> str:
     """Return how far a run is that is at work, as its program tells it."""
-    share = figures.share_done(record.results) if record.state == "running" else None
-    return "" if share is None else f"{round(100 * share)}%  "
+    if record.state != "running" or not record.progress:
+        return ""
+    share = record.progress["share"]
+    done = "" if share is None else f"{round(100 * share)}%"
+    if record.progress["of"] != "run" and done:
+        done = f"{done} of {figures.how_far({'epoch': record.progress['epoch']}) or 'this epoch'}"
+    return "".join(f"{part}  " for part in (done, figures.time_left(record.progress)) if part)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from podwright import runs
 from podwright.cli.terminal import figures
 from podwright.cli.terminal.machines import GpuView, NodeView
-from podwright.cli.terminal.pace import Pace
 from podwright.pilot.protocol import node_names
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ class Progress:
         self.goal = goal
         self.nodes: dict[int, NodeView] = {}
         self.values: dict[str, float] = {}
-        self.pace = Pace()
         self._told: dict[int, dict[str, float]] = {}
         """By rank: what it told last."""
         self._ranks: dict[int, tuple[int, str]] = {}
@@ -59,12 +57,10 @@ class Progress:
         elif isinstance(event, kinds.AttemptStarted):
             self.joined = 0
             self._staging.clear()
-            self.pace.begin_anew()
         elif isinstance(event, kinds.ResultTold):
             self.values.update(event.values)
             self._told.setdefault(event.rank, {}).update(event.values)
             self._ranks.setdefault(event.rank, (event.node, ""))
-            self.pace.take(event.time, event.rank, event.values)
         line_of = _LINES.get(event.kind)
         return line_of(self, event) if line_of else None
 
@@ -84,7 +80,7 @@ class Progress:
 
     def share(self) -> float | None:
         """Return how much is done, 0 to 1, as the program tells it."""
-        return figures.share_done(self.values)
+        return self.record.progress["share"] if self.record.progress else None
 
     def told_on(self, node: int) -> Mapping[str, float]:
         """Return what the lowest rank of a node told last."""
@@ -98,7 +94,7 @@ class Progress:
 
     def how_far(self) -> str:
         """Return how far the program says it is."""
-        return how_far(self.values)
+        return figures.reached(self.record.progress)
 
     def quality(self) -> str:
         """Return the loss and what the goal is about, else the first two other results."""
@@ -109,12 +105,15 @@ class Progress:
         """Return how far the run is and how good, in one line; of one that waits, why."""
         if self.record.state == "pending":
             return self.record.reason or ""
-        return "  ".join(filter(None, (self.staging(), self.how_far(), self.eta(), self.pace.rate(), self.quality())))
+        return "  ".join(filter(None, (self.staging(), self.how_far(), self.eta(), self.rate(), self.quality())))
 
     def eta(self) -> str:
         """Return `ETA 3m 20s`, or nothing where nobody can say."""
-        left_s = self.pace.left_s()
-        return "" if left_s is None else f"ETA {figures.duration(float(round(left_s)))}"
+        return figures.time_left(self.record.progress)
+
+    def rate(self) -> str:
+        """Return how fast it goes, or nothing before that is known."""
+        return figures.rate(self.record.progress)
 
     def staging(self) -> str:
         """Return how much of the data of all nodes is there, while it is brought to them."""
@@ -130,15 +129,6 @@ class Progress:
         if self.joined:
             return f"{self.joined} of {self.record.nodes} nodes joined"
         return self.record.reason or ""
-
-
-def how_far(values: Mapping[str, float]) -> str:
-    """Return `epoch 3/6` or `step 120/600`, as much of it as the program tells."""
-    for name, total in (("epoch", "epochs"), ("step", "steps")):
-        if name in values:
-            end = f"/{figures.value(values[total])}" if total in values else ""
-            return f"{name} {figures.value(values[name])}{end}"
-    return ""
 
 
 def goal_text(goal: Mapping[str, Any]) -> str:

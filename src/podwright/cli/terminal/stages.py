@@ -61,13 +61,28 @@ class BringupView:
         if sum(stage.state != "running" for stage in applied.stages) > self._stages:
             self.close()
             self._say_stages(applied)
+        if applied.stages:
+            self._pass(self._at_work(applied))
+
+    def _at_work(self, applied: ApplyProgress) -> str:
+        """Return what is done just now: which stage of how many, the task, hosts that have ended it, who is slow."""
+        stage = applied.stages[-1].name
+        ended, slow = sum(applied.at_task.values()), applied.slow()
+        words = [f"{_place(applied, stage)} {applied.doing}".rstrip()]
+        if applied.at_task:
+            words.append(f"{ended} of {len(applied.at_task)} hosts")
+        if slow:
+            words.append(f"waits for {slow[0]}" + (f" and {len(slow) - 1} more" if len(slow) > 1 else ""))
         changed = sum(host.changed for host in applied.hosts.values())
-        self._pass(f"{'':<10}{applied.doing}, {changed} changes so far")
+        words += [f"{changed} changes", figures.duration(time.monotonic() - self._began_s)]
+        return f"{stage:<10}{', '.join(words)}"
 
     def _say_stages(self, applied: ApplyProgress) -> None:
         over = [stage for stage in applied.stages if stage.state != "running"]
         for stage in over[self._stages :]:
-            output.say(stage.name, f"{stage.state}, {stage.changed} changes, {figures.duration(stage.took_s)}")
+            took = figures.duration(stage.took_s)
+            words = f"{_place(applied, stage.name)} {stage.state}, {stage.changed} changes, {took}"
+            output.say(stage.name, words.strip())
         self._stages = len(over)
 
     def _say_end(self, name: str, applied: ApplyProgress) -> None:
@@ -81,3 +96,8 @@ class BringupView:
         changed = sum(host.changed for host in applied.hosts.values())
         what = f"{changed} changes" if changed else "nothing had to change"
         return output.say("done", f"{name}: {what}, in {figures.duration(time.monotonic() - self._began_s)}")
+
+
+def _place(applied: ApplyProgress, stage: str) -> str:
+    """Return which of the stages this is; nothing where they are not known before."""
+    return f"{applied.wanted.index(stage) + 1} of {len(applied.wanted)}" if stage in applied.wanted else ""

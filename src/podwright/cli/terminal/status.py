@@ -54,7 +54,7 @@ def _far(progress: Progress) -> str:
 
 
 def _beside(progress: Progress) -> str:
-    return "  ".join(filter(None, (progress.eta(), progress.pace.rate(), progress.quality())))
+    return "  ".join(filter(None, (progress.eta(), progress.rate(), progress.quality())))
 
 
 def _needed(progress: Progress) -> str:

@@ -18,11 +18,14 @@ from podwright.data.labels.classes import classes_of
 from podwright.data.labels.statistics import Statistics, per_image, statistics
 from podwright.data.query.bitmaps import bitmap_of, runs_of
 from podwright.data.query.conditions import NEGATED_AS_IN_0_2, Condition, condition_of
-from podwright.data.query.lookup import WORTH, Lookup
+from podwright.data.query.lookup import WORTH, BrokenIndex, Lookup
+from podwright.data.query.sorting import FileOrder, order_of, sorted_by, values_of
 from podwright.data.query.sql import QueryRows, query
 from podwright.data.selecting.samples import SampleMember, role_case, sample_key
-from podwright.data.tree.layouts import Layout, layout_of
+from podwright.data.tree.known_layouts import layout_of
+from podwright.data.tree.layouts import Layout
 from podwright.data.tree.paths import BelowRoot, as_json, path_bytes
+from podwright.data.tree.roots import roots_of_meta
 from podwright.runs.record import iso
 from podwright.spec.filter_fields import Vocabulary
 from podwright.spec.filters import parse_filter
@@ -53,6 +56,13 @@ class Match(BelowRoot):
         return {**as_json(self.path, self.raw), **facts, **self.values}
 
 
+def _match(row: tuple[Any, ...], known: dict[str, Any]) -> Match:
+    size, mtime_ns, owner, mode = row[5:9]
+    if None in (row[0], size, mtime_ns, owner, mode):
+        raise BrokenIndex("a file has no path, size, time, owner or mode")
+    return Match(row[0], path_bytes(*row[1:5]), size, mtime_ns, owner, mode, known)
+
+
 class Filtered:
     """What filters choose from."""
 
@@ -61,6 +71,10 @@ class Filtered:
     def condition(self, text: str | None) -> Condition:
         """Return what a filter asks for, or refuse it with the place in its text."""
         return condition_of(parse_filter(text) if text is not None else None, self.vocabulary)
+
+    def order(self, text: str | None) -> FileOrder | None:
+        """Return the order that a text asks for; None is that of the dataset."""
+        return order_of(text, self.vocabulary) if text is not None else None
 
 
 class Dataset(Filtered):
@@ -75,7 +89,7 @@ class Dataset(Filtered):
             hint = f"podwright data scan {meta.get('root', 'PATH')} --name {name}"
             raise refuse(f"{name} was scanned by another version of Podwright", hint=hint)
         self.root = meta["root"]
-        self.root_bytes = bytes.fromhex(meta["root_bytes"])
+        self.roots = roots_of_meta(meta)
         self.scanned_at = float(meta["scanned_at"])
         self.layout: Layout = layout_of(name, meta["layout"])
         rows = connection.execute("SELECT DISTINCT place, name FROM class ORDER BY place").fetchall()
@@ -116,18 +130,40 @@ class Dataset(Filtered):
                 facets[column.name] = dict(sorted(counts.items()))
         return facets
 
-    def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
-        """Yield the files that a condition chooses, in the order of the dataset."""
+    def find(self, condition: Condition, limit: int | None = None, order: FileOrder | None = None) -> Iterator[Match]:
+        """Yield the files that a condition chooses, in an order or in that of the dataset."""
         names = [column.name for column in self.layout.columns]
+        if order is not None:
+            yield from self._sorted(condition, limit, order, names)
+            return
         for part in self._parts:
             count = 0
             for row in part.find(condition, names, limit):
                 count += 1
-                raw = path_bytes(*row[1:5])
-                size, mtime_ns, owner, mode, *values = row[5:]
-                yield Match(row[0], raw, size, mtime_ns, owner, mode, dict(zip(names, values, strict=True)))
+                yield _match(row, dict(zip(names, row[9:], strict=True)))
             if limit is not None:
                 limit -= count
+
+    def _sorted(
+        self, condition: Condition, limit: int | None, order: FileOrder, names: Sequence[str]
+    ) -> Iterator[Match]:
+        """Yield files with the value that they are sorted by among their own, unless each file has it."""
+        values = values_of(order)
+        asked = Condition(f"{condition.sql} AND {' AND '.join(values)}")  # only for which tables are asked for
+        query = f"""SELECT d.path || f.name, d.raw, f.raw, d.path, f.name, f.size, f.mtime_ns, f.owner, f.mode
+            {"".join(f", f.{schema.quoted(name)}" for name in names)}, {values[-1]}
+            FROM {tables_of(asked, with_folders=True)} WHERE {condition.sql}
+            ORDER BY {sorted_by(values, order)}, f.id"""
+        if limit is not None:
+            query += f" LIMIT {int(limit)}"
+        answer = self.connection.execute(query, list(condition.values))
+        while fetched := answer.fetchmany(10_000):
+            for row in fetched:
+                *typed, value = row[9:]
+                known = dict(zip(names, typed, strict=True))
+                if order.name not in BASE:
+                    known[order.name] = value
+                yield _match(row, known)
 
     def statistics(self) -> Statistics:
         """Return what the counted labels hold."""
@@ -178,6 +214,8 @@ class Dataset(Filtered):
         return table["file"].tolist(), pixels
 
 
+BASE = ("path", "size", "mtime", "owner", "mode")
+"""What every listed file has."""
 _MAX_IDS = 100_000
 """Rows are fetched by their places up to so many; beyond that reading all is as fast."""
 
@@ -283,10 +321,10 @@ def source_of(condition: Condition) -> str:
     return f"{tables_of(condition)} WHERE {condition.sql}"
 
 
-def tables_of(condition: Condition, schema_name: str = "") -> str:
+def tables_of(condition: Condition, schema_name: str = "", with_folders: bool = False) -> str:
     """Return the tables that a condition asks for."""
     tables = f"{schema_name}file f"
-    if "d.path" in condition.sql:
+    if with_folders or "d.path" in condition.sql:
         tables += f" JOIN {schema_name}directory d ON d.id = f.dir"
     if "l.c" in condition.sql:
         tables += f" LEFT JOIN {schema_name}label l ON l.file = f.id"
@@ -305,5 +343,5 @@ def open_dataset(store: Store, name: str) -> Iterator[Dataset]:
             raise damaged(name, error) from None
         try:
             yield dataset
-        except duckdb.Error as error:
+        except (duckdb.Error, BrokenIndex) as error:
             raise damaged(name, error) from None

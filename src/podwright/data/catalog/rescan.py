@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from podwright.data.catalog import schema
 from podwright.data.catalog.carry import AS_LAST_TIME, Accept
-from podwright.data.catalog.dataset import open_dataset
+from podwright.data.catalog.dataset import Dataset, open_dataset
 from podwright.data.catalog.files import literal, put_rows
-from podwright.data.catalog.scan import Scan, Scanned
+from podwright.data.catalog.scan import Scan, Scanned, scan
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store
-from podwright.data.tree.walk import ENTRIES, walk_some
+from podwright.data.query.conditions import EVERYTHING
+from podwright.data.tree.roots import Roots, check_clash, is_address
+from podwright.data.tree.walk import ENTRIES, labelled_batch, top_names, walk_some
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -40,13 +42,38 @@ def rescan(
     renamed; a file that was written over in place leaves its folder as it was.
     """
     started = time.monotonic()
+    with open_dataset(store, dataset) as opened:
+        roots = opened.roots
+    if changed is None and roots.has_address:  # which has no folders whose times could be asked for
+        return scan(store, roots, dataset, accept=accept)
     with store.writing(dataset) as draft:
         with open_dataset(store, dataset) as opened:
-            root, layout = opened.root_bytes, opened.layout
+            roots, layout = opened.roots, opened.layout
             folders = _folders(opened.connection)
-        looked_at = set(_touched(root, folders) if changed is None else changed)
-        work = _Rescan(store.file(dataset, store.generation(dataset)), root, folders, (looked_at, set(trees)))
-        return Scan(store, Path(os.fsdecode(root)), dataset, draft, accept).run(layout, work.fill, started)
+            looked_at = set(_touched(roots, folders) if changed is None else changed)
+            if not (looked_at or set(trees)) and store.is_shared_as_now(dataset):
+                return _as_it_was(opened, started)
+        work = _Rescan(store.file(dataset, store.generation(dataset)), roots, folders, (looked_at, set(trees)))
+        return Scan(store, roots, dataset, draft, accept).run(layout, work.fill, started)
+
+
+def _as_it_was(opened: Dataset, started: float) -> Scanned:
+    """Return what a scan would that finds no folder touched: what is in them is not gone through."""
+    files, size_bytes = opened.count(EVERYTHING)
+    (directories,) = opened.connection.execute("SELECT count(*) FROM directory").fetchall()[0]
+    return Scanned(
+        dataset=opened.name,
+        root=opened.root,
+        roots=opened.roots,
+        layout=opened.layout.name,
+        files=files,
+        directories=directories,
+        size_bytes=size_bytes,
+        changed=0,
+        generation=opened.store.generation(opened.name),
+        unread=(),
+        took_s=time.monotonic() - started,
+    )
 
 
 def _folders(connection: DuckDBPyConnection) -> Folders:
@@ -54,10 +81,10 @@ def _folders(connection: DuckDBPyConnection) -> Folders:
     return {path: (number, (inode, *times)) for path, number, inode, *times in connection.execute(query).fetchall()}
 
 
-def _touched(root: bytes, folders: Folders) -> Iterable[bytes]:
+def _touched(roots: Roots, folders: Folders) -> Iterable[bytes]:
     for path, (_, facts) in folders.items():
         try:
-            status = os.lstat((root + b"/" + path).rstrip(b"/"))
+            status = os.lstat(roots.whole(path).rstrip(b"/"))
         except OSError:
             yield path
             continue
@@ -68,21 +95,23 @@ def _touched(root: bytes, folders: Folders) -> Iterable[bytes]:
 class _Rescan:
     """Fills a staging with what is in some folders now, and with the old generation for the rest."""
 
-    def __init__(self, old: Path, root: bytes, folders: Folders, news: tuple[set[bytes], set[bytes]]) -> None:
-        self._old, self._root, self._folders = old, root, folders
+    def __init__(self, old: Path, roots: Roots, folders: Folders, news: tuple[set[bytes], set[bytes]]) -> None:
+        self._old, self._roots, self._folders = old, roots, folders
+        self._tops = {f"{label}/".encode() for label in roots.labels}
         changed, trees = news
         # A folder that the old generation does not know is met when the one above it is gone through.
         self._changed = changed & folders.keys()
         for path in changed - folders.keys():
-            self._changed.add(_known_above(path, folders))
+            self._changed.add(self._known_above(path))
         self._gone = self._below([*trees, *(path for path in folders if self._is_gone(path))])
 
     def _is_gone(self, path: bytes) -> bool:
-        if _parent(path) not in self._changed and path not in self._changed:
+        root, below = self._roots.place(path)
+        if is_address(root) or (self._parent(path) not in self._changed and path not in self._changed):
             return False
         try:
             # Without the / at its end, which would lead through a link.
-            return not stat.S_ISDIR(os.lstat((self._root + b"/" + path).rstrip(b"/")).st_mode)
+            return not stat.S_ISDIR(os.lstat((root + b"/" + below).rstrip(b"/")).st_mode)
         except OSError:
             return True
 
@@ -94,12 +123,16 @@ class _Rescan:
 
     def fill(self, connection: DuckDBPyConnection, staging: Staging) -> None:
         """Go through what changed, then take the rest over."""
-        unchanged = frozenset(self._folders.keys() - self._gone)
-        rest = sorted(self._changed - self._gone)
-        while rest:
-            batch = walk_some(self._root, rest, ENTRIES, unchanged)
-            staging.take(batch)
-            rest = batch.rest
+        unchanged, changed = self._below_roots(self._folders.keys() - self._gone), self._changed - self._gone
+        for (label, root), rest in self._below_roots(changed).items():
+            while rest:
+                batch = walk_some(root, sorted(rest), ENTRIES, unchanged[label, root])
+                rest = frozenset(batch.rest)
+                if label:
+                    batch = labelled_batch(batch, label)
+                else:
+                    check_clash(self._roots, top_names(batch))
+                staging.take(batch)
         staging.write()
         again = [self._folders[path][0] for path in self._changed | self._gone]
         connection.execute(f"ATTACH '{literal(self._old)}' AS old (READ_ONLY)")
@@ -109,12 +142,19 @@ class _Rescan:
         connection.execute("DROP TABLE gone")
         connection.execute("DETACH old")
 
+    def _below_roots(self, paths: Iterable[bytes]) -> dict[tuple[str, bytes], frozenset[bytes]]:
+        """Return paths by the label and the place of their root, as they are below that."""
+        by_root: dict[bytes, set[bytes]] = {root: set() for _, root in self._roots}
+        for path in paths:
+            root, below = self._roots.place(path)
+            by_root[root].add(below)
+        return {(label, root): frozenset(by_root[root]) for label, root in self._roots}
 
-def _parent(path: bytes) -> bytes:
-    return path[: path.rstrip(b"/").rfind(b"/") + 1]
+    def _parent(self, path: bytes) -> bytes:
+        """Return the folder that a folder lies in; the top of a further root lies in none of them."""
+        return path if path in self._tops else path[: path.rstrip(b"/").rfind(b"/") + 1]
 
-
-def _known_above(path: bytes, folders: Folders) -> bytes:
-    while path and path not in folders:
-        path = _parent(path)
-    return path
+    def _known_above(self, path: bytes) -> bytes:
+        while path not in self._folders and self._parent(path) != path:
+            path = self._parent(path)
+        return path

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from podwright.data.tree.layouts import Layout, TypedColumn, sort_columns
+from podwright.data.tree.roots import Roots, is_address
 from podwright.spec.filter_fields import Field, Kind, Vocabulary
 
 FORMAT = 4
@@ -57,13 +58,16 @@ def vocabulary_of(
 
 
 SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
-    FROM staged_file f JOIN staged_folder d USING (folder)"""
-"""The share of files whose path fits a pattern, its one value."""
+    FROM staged_file f JOIN staged_folder d USING (folder) WHERE hash(f.name) % ? = 0"""
+"""The share of files whose path fits a pattern, of every so many files, told by their names; its two values."""
 
 
-def build_statements(layout: Layout) -> Iterator[str]:
-    """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for."""
-    yield placed_statement(layout)
+def build_statements(layout: Layout, labels: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for.
+
+    `labels` are those of further roots: a layout reads what is behind them.
+    """
+    yield placed_statement(layout, labels)
     order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
     yield f"""CREATE TABLE file AS
         SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
@@ -78,14 +82,27 @@ def build_statements(layout: Layout) -> Iterator[str]:
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
 
 
-def placed_statement(layout: Layout) -> str:
+def placed_statement(layout: Layout, labels: Sequence[str] = ()) -> str:
     """Return what numbers folders by their paths, reads their columns, and ranks them by those that lead the order."""
     columns = [column for column in layout.columns if column.part == "folder"]
     typed = "".join(f", {_typed(column, 'path')} AS {quoted(column.name)}" for column in columns)
+    if any(column.part == "path" for column in layout.columns):
+        typed += ", path AS _path"
     leading = ", ".join(quoted(column.name) for column in _leading(layout)) or "NULL"
+    path = f"regexp_replace(name, '{_label_pattern(labels)}', '')" if labels else "name"
     return f"""CREATE TEMP TABLE placed AS SELECT *, dense_rank() OVER (ORDER BY {leading}) AS _place
         FROM (SELECT row_number() OVER () - 1 AS _dir, folder AS _staged{typed}
-            FROM (SELECT name AS path, folder FROM staged_folder ORDER BY name))"""
+            FROM (SELECT {path} AS path, folder FROM staged_folder ORDER BY name))"""
+
+
+def _label_pattern(labels: Sequence[str]) -> str:
+    """Return the regular expression of paths of further roots, whose labels may hold dots."""
+    return f"^({'|'.join(label.replace('.', '[.]') for label in labels)})/"
+
+
+def _label_of(path: str, labels: Sequence[str]) -> str:
+    """Return the SQL of the label that a path begins with; empty in the first root."""
+    return f"regexp_extract({path}, '{_label_pattern(labels)}', 1)"
 
 
 def columns_query(layout: Layout) -> str:
@@ -108,13 +125,24 @@ def _leading(layout: Layout) -> list[TypedColumn]:
 def _source(column: TypedColumn) -> str:
     if column.part == "folder":
         return f"d.{quoted(column.name)}"
-    return _typed(column, "f.name")
+    return _typed(column, "f.name" if column.part == "name" else "(d._path || f.name)")
 
 
 def _typed(column: TypedColumn, source: str) -> str:
-    pattern = column.pattern.replace("'", "''")
-    extracted = f"nullif(regexp_extract({source}, '{pattern}', 1), '')"
+    patterns = [f"'{_escaped(pattern)}'" for pattern in column.patterns]
+    if column.values:
+        cases = []
+        for pattern, value in zip(patterns, column.values, strict=True):
+            cases.append(f"WHEN regexp_matches({source}, {pattern}) THEN '{_escaped(value)}'")
+        return f"CASE {' '.join(cases)} END"
+    extracted = ", ".join(f"nullif(regexp_extract({source}, {pattern}, 1), '')" for pattern in patterns)
+    if len(patterns) > 1:
+        extracted = f"coalesce({extracted})"
     return f"TRY_CAST({extracted} AS {_TYPES[column.kind]})"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("'", "''")
 
 
 _KINDS = "CASE f.type WHEN 'file' THEN 32768 WHEN 'link' THEN 40960 ELSE 4096 END"
@@ -149,18 +177,24 @@ def same_files(moved: bool) -> str:
         JOIN old.directory e ON e.path = d.path JOIN old.file o ON o.dir = e.id AND o.name = f.name"""
 
 
-def renamed_files(is_remote: bool) -> str:
+def renamed_files(roots: Roots) -> str:
     """Return what adds files that were renamed: the old path is gone, and exactly one candidate is the same file.
 
     So an inode, or the version of an object, that two files have in either generation tells nothing: those are hard
-    links or copies.
+    links or copies. Of several roots a file is looked for in its own.
     """
-    times = "" if is_remote else "AND o.mtime_ns = f.mtime_ns"
+    timed, root = "" if is_address(roots.first) else "AND o.mtime_ns = f.mtime_ns", "''"
+    if roots.labelled:
+        root = _label_of("d.path", roots.labels)
+        remote = ", ".join(f"'{label}'" for label, place in roots if is_address(place))
+        timed = f"AND (o.mtime_ns = f.mtime_ns OR f.root IN ({remote or 'NULL'})) AND o.root = f.root"
     return f"""INSERT INTO same
-        WITH gone AS (SELECT * FROM old.file WHERE type = 'file' AND id NOT IN (SELECT old_id FROM same)),
-            came AS (SELECT * FROM file WHERE type = 'file' AND id NOT IN (SELECT id FROM same)),
+        WITH gone AS (SELECT f.*, {root} AS root FROM old.file f JOIN old.directory d ON d.id = f.dir
+                WHERE f.type = 'file' AND f.id NOT IN (SELECT old_id FROM same)),
+            came AS (SELECT f.*, {root} AS root FROM file f JOIN directory d ON d.id = f.dir
+                WHERE f.type = 'file' AND f.id NOT IN (SELECT id FROM same)),
             pair AS (SELECT o.id AS old_id, f.id AS id, f.inode FROM gone o JOIN came f
-                ON o.inode = f.inode AND o.size = f.size {times}),
+                ON o.inode = f.inode AND o.size = f.size {timed}),
             seen AS (SELECT inode FROM old.file SEMI JOIN pair USING (inode) GROUP BY inode HAVING count(*) > 1
                 UNION SELECT inode FROM file SEMI JOIN pair USING (inode) GROUP BY inode HAVING count(*) > 1)
         SELECT old_id, id, true FROM pair WHERE inode NOT IN (SELECT inode FROM seen) AND inode <> {NO_VERSION}"""
@@ -169,13 +203,36 @@ def renamed_files(is_remote: bool) -> str:
 NO_VERSION = int.from_bytes(hashlib.sha256(b"").digest()[:7], "big")
 """What stands for the inode of a file behind an address whose server names no version."""
 RENAMED_PATHS = """SELECT coalesce(e.raw, encode(e.path)) || coalesce(o.raw, encode(o.name)), o.size, o.mtime_ns,
-        coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name))
+        coalesce(d.raw, encode(d.path)) || coalesce(f.raw, encode(f.name)), f.mtime_ns
     FROM same s JOIN old.file o ON o.id = s.old_id JOIN old.directory e ON e.id = o.dir
     JOIN file f ON f.id = s.id JOIN directory d ON d.id = f.dir
     WHERE e.path <> d.path OR o.name <> f.name ORDER BY f.id"""
-NOTHING_LEFT = """SELECT EXISTS (SELECT 1 FROM old.file) AND NOT EXISTS (SELECT 1 FROM same)
-    AND NOT EXISTS (SELECT 1 FROM old.directory JOIN directory USING (path) WHERE path <> '')"""
-"""Whether the old generation had files, and neither file nor folder of it is there."""
+_GONE = "old.file WHERE type = 'file' AND sha256 IS NOT NULL AND id NOT IN (SELECT old_id FROM same)"
+AS_LARGE_AS_GONE = f"""SELECT f.id, {PATH_BYTES}, f.size, f.mtime_ns, f.inode
+    FROM file f JOIN directory d ON d.id = f.dir
+    WHERE f.type = 'file' AND f.size > 0 AND f.id NOT IN (SELECT id FROM same)
+        AND f.size IN (SELECT size FROM {_GONE}) ORDER BY f.id"""
+"""Files that came, and may be one that is gone and whose checksum is known."""
+RENAMED_BY_CHECKSUM = (
+    f"""INSERT INTO same SELECT g.id, a.id, true FROM (SELECT id, sha256 FROM {_GONE}) g JOIN alike a USING (sha256)
+        WHERE sha256 IN (SELECT sha256 FROM alike GROUP BY sha256 HAVING count(*) = 1)
+            AND sha256 IN (SELECT sha256 FROM old.file GROUP BY sha256 HAVING count(*) = 1)""",
+    "UPDATE file SET sha256 = a.sha256 FROM alike a WHERE a.id = file.id",
+    "DROP TABLE alike",
+)
+"""What takes them for the same where exactly one has that content now, and one had it: copies inherit nothing."""
+
+
+def nothing_left(label: str, labels: Sequence[str]) -> str:
+    """Return whether the old generation had files of a root, and neither file nor folder of it is there."""
+    inside, top = "true", f"{label}/" if label else ""
+    if labels:
+        inside = f"{_label_of('e.path', labels)} = '{label}'"
+    old = "old.file o JOIN old.directory e ON e.id = o.dir"
+    return f"""SELECT EXISTS (SELECT 1 FROM {old} WHERE {inside})
+        AND NOT EXISTS (SELECT 1 FROM same s JOIN {old} ON s.old_id = o.id WHERE {inside})
+        AND NOT EXISTS (SELECT 1 FROM old.directory e JOIN directory d USING (path)
+            WHERE e.path <> '{top}' AND {inside})"""
 
 
 def moved_sample(size: int) -> str:
@@ -188,6 +245,11 @@ def moved_sample(size: int) -> str:
         FROM sample LEFT JOIN same s ON s.old_id = sample.id"""
 
 
+BACK_AS_IT_WAS = "f.id NOT IN (SELECT id FROM same) AND (f.size, f.mtime_ns) = (k.size, k.mtime_ns)"
+"""Of which files holds what the journal of tags says: those that were away and are what they were."""
+TAGS_OF_OLD = """SELECT coalesce(e.raw, encode(e.path)) || coalesce(o.raw, encode(o.name)), o.size, o.mtime_ns,
+        t.name, t.value
+    FROM old.tag t JOIN old.file o ON o.id = t.file JOIN old.directory e ON e.id = o.dir"""
 CARRIED = (
     "INSERT INTO tag SELECT s.id, t.name, t.value FROM old.tag t JOIN same s ON s.old_id = t.file",
     "UPDATE file SET sha256 = o.sha256 FROM same s JOIN old.file o ON o.id = s.old_id"

@@ -23,7 +23,7 @@ import pyarrow as pa
 from podwright.data.catalog import schema
 from podwright.data.catalog.files import FILE, SHARED, SHARED_FORMAT, literal, meta_of, put_rows, seal
 from podwright.data.query import bitmaps
-from podwright.data.tree.layouts import layout_of
+from podwright.data.tree.known_layouts import layout_of
 from podwright.data.tree.walk_folders import ACL
 from podwright.files.whole import write_whole
 from podwright.spec.problems import refuse

@@ -20,7 +20,7 @@ from podwright.data.tree.walk_folders import FIELDS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-_ROWS = 500_000
+_ROWS = 2_000_000
 """Rows that are held in memory before they are written: a tree may have a billion."""
 _TABLES = ("folder", "file")
 

@@ -3,6 +3,7 @@
 catalog/NAME/current -> g000003     a link, replaced by a rename: readers see the old generation or the new one
 catalog/NAME/g000003/own.duckdb     all of it, for its owner alone
 catalog/NAME/g000003/shared.json    of a catalog that others may enter: where the files for them are (see sharing.py)
+catalog/NAME/tags/                  the tags of all generations (see tag_journal.py)
 catalog/NAME/lock                   held by the one writer
 """
 
@@ -28,6 +29,8 @@ from podwright.spec.problems import Refusal, refuse, short
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from podwright.data.catalog.tag_journal import TagJournal
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _GENERATION = re.compile(r"g(\d{6,})")
@@ -215,8 +218,18 @@ class Store:
             if number <= current
         ]
 
+    def tag_journal(self, dataset: str) -> TagJournal:
+        """Return the journal of a dataset's tags, as of the published generation."""
+        from podwright.data.catalog.tag_journal import TagJournal
+
+        return TagJournal(self.path / dataset, self.generation(dataset))
+
     def _sweep(self, folder: Path) -> None:
         """Remove what nobody can reach: parts of killed writers, and generations beyond those of the history."""
+        # Lazily: pyarrow is slow to import, and most commands only read.
+        from podwright.data.catalog.tag_journal import sweep
+
+        sweep(folder, self.generation(folder.name))
         history = self.history(folder.name)
         kept = {past.generation for past in past_to_keep(history, self.keeps())} if history else set()
         for path in folder.iterdir():
@@ -261,7 +274,8 @@ def _being_written(dataset: str) -> Refusal:
 def damaged(dataset: str, error: Exception) -> Refusal:
     """Return the refusal of a generation whose content is not what a scan makes."""
     first = str(error).splitlines()[0]
-    hint = f"`podwright data history {dataset}` has what `revert` goes back to; a scan with --replace begins again"
+    past = f"`podwright data history {dataset}` has what `revert` goes back to"
+    hint = f"{past}; a scan with --replace begins again; tags stay"
     return refuse(f"{dataset} cannot be read: {first}", hint=hint)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from podwright.data.catalog.schema import FIELDS
 from podwright.data.query.conditions import Condition
+from podwright.data.query.sorting import FileOrder
 from podwright.data.tree.layouts import Layout, sort_columns
 from podwright.spec.filter_fields import Field, FieldTest, FieldTests, Joint
 
@@ -177,6 +178,14 @@ def _tag_compared(test: FieldTest) -> str:
     if isinstance(test.value, float):
         return f"ifNull({_compared(f'_numbers[{index}]', test)}, 0)"
     return f"{index} > 0 AND {_compared(f'_values[{index}]', test)}"
+
+
+def values_of(order: FileOrder) -> list[str]:
+    """Return the SQL of what is sorted by: of a tag numbers as such, before texts."""
+    if order.field.kind != "tag":
+        return [_column(order.field)]
+    index = f"indexOf(_tags, {literal(order.name)})"
+    return [f"_numbers[{index}]", f"if({index} > 0, _values[{index}], NULL)"]
 
 
 def _column(field: Field) -> str:

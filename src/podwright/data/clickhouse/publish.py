@@ -24,7 +24,8 @@ from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import POINTER, Dialect, literal, name
 from podwright.data.clickhouse.rows import tab_separated
 from podwright.data.labels.classes import classes_of
-from podwright.data.tree.layouts import layout_of
+from podwright.data.tree.known_layouts import layout_of
+from podwright.data.tree.roots import roots_of_meta
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -149,14 +150,14 @@ class _Publishing:
         """Make the table `chosen`: which rows are published, under which numbers, and whether with their content."""
         folders, readable = "SELECT id FROM own.directory", "true"
         if not self.everything:
-            root = bytes.fromhex(self.meta["root_bytes"])
-            if b"://" in root:
-                message = f"{self.meta['root']} does not tell who may read what lies there"
+            roots = roots_of_meta(self.meta)
+            if roots.has_address or roots.labelled:
+                message = f"{roots.shown} does not tell who may read what lies there"
                 raise refuse(message, hint="--whole publishes it for all who may read the database")
-            audiences = sharing.audiences(self.connection, root)
+            audiences = sharing.audiences(self.connection, roots.first)
             listed = [number for number, audience in audiences.items() if not audience]
             put_rows(self.connection, "CREATE TEMP TABLE everybody AS", pa.table({"id": pa.array(listed, pa.int64())}))
-            sharing.note_guarded(self.connection, root)
+            sharing.note_guarded(self.connection, roots.first)
             folders, readable = "SELECT id FROM everybody", sharing.may_read([])
         self.connection.execute(
             f"""CREATE TEMP TABLE chosen AS
@@ -177,6 +178,7 @@ class _Publishing:
         return {
             "format": schema.FORMAT,
             **{key: self.meta[key] for key in ("root", "root_bytes", "layout", "scanned_at")},
+            **{key: self.meta[key] for key in ("roots",) if key in self.meta},
             "source": self._source(),
             "files": files,
             "bytes": size_bytes,

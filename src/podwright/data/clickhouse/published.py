@@ -13,17 +13,20 @@ import pyarrow as pa
 
 from podwright.clients.clickhouse import READ_ONLY, UNKNOWN_TABLE, Cell, ClickHouse, RowStream, ServerError
 from podwright.data.catalog import schema
-from podwright.data.catalog.dataset import MAX_VALUES, Filtered, Match
+from podwright.data.catalog.dataset import BASE, MAX_VALUES, Filtered, Match
 from podwright.data.clickhouse import dialect as sql
 from podwright.data.clickhouse.dialect import name as quoted
 from podwright.data.clickhouse.publish import Publication, check_version, publications_of
 from podwright.data.labels.images import OF_UNKNOWN_COLOURS
 from podwright.data.labels.statistics import MAX_NAMED, Statistics
 from podwright.data.query.conditions import Condition
+from podwright.data.query.sorting import FileOrder, sorted_by
 from podwright.data.query.sql import MAX_ROWS, QueryRows
 from podwright.data.selecting.samples import SampleMember
-from podwright.data.tree.layouts import Layout, layout_of
+from podwright.data.tree.known_layouts import layout_of
+from podwright.data.tree.layouts import Layout
 from podwright.data.tree.paths import as_json, path_bytes, shown
+from podwright.data.tree.roots import roots_of_meta
 from podwright.spec.nearest import did_you_mean
 from podwright.spec.problems import Refusal, refuse, short
 
@@ -47,7 +50,7 @@ class PublishedDataset(Filtered):
         meta = published.meta
         self._view = quoted(f"{published.table}.files")
         self.root: str = meta["root"]
-        self.root_bytes = bytes.fromhex(meta["root_bytes"])
+        self.roots = roots_of_meta(meta)
         self.layout: Layout = layout_of(self.name, meta["layout"])
         self.classes: list[str] = meta["classes"]
         self.vocabulary = schema.vocabulary_of(self.name, self.layout, self.classes, meta["pending"], meta["tags"])
@@ -75,12 +78,20 @@ class PublishedDataset(Filtered):
                 facets[column.name] = counts
         return facets
 
-    def find(self, condition: Condition, limit: int | None = None) -> Iterator[Match]:
-        """Yield the files that a condition chooses, in the order of the dataset."""
+    def find(self, condition: Condition, limit: int | None = None, order: FileOrder | None = None) -> Iterator[Match]:
+        """Yield the files that a condition chooses, in an order or in that of the dataset."""
         names = [column.name for column in self.layout.columns]
-        typed = "".join(f", {quoted(name)}" for name in names)
+        columns = [*map(quoted, names)]
+        first = ""
+        if order is not None:
+            values = sql.values_of(order)
+            first = f"{sorted_by(values, order)}, "
+            if order.name not in BASE and order.name not in names:
+                names.append(order.name)
+                columns.append(values[-1])
+        typed = "".join(f", {column}" for column in columns)
         query = f"""SELECT hex(_folder_raw), hex(_name_raw), folder, name, size, _mtime_ns, owner, mode{typed}
-            FROM {self._table} WHERE {sql.where_of(condition)} ORDER BY id"""
+            FROM {self._table} WHERE {sql.where_of(condition)} ORDER BY {first}id"""
         if limit is not None:
             query += f" LIMIT {int(limit)}"
         for row in self._values(query):

@@ -22,6 +22,7 @@ from podwright.data.labels.statistics import write_table
 from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.selecting.selections import Selection
 from podwright.data.selecting.verifying import verify_files
+from podwright.data.tree.roots import is_address
 from podwright.files.whole import whole_path
 from podwright.spec.nearest import one_of
 from podwright.spec.problems import refuse
@@ -70,10 +71,10 @@ def export(selection: Selection, format_name: str, to: Path, progress: Progress 
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise refuse("there is something already", hint="give a folder that is not there yet", file=str(to))
     copies = FORMATS[format_name] not in (_csv, _parquet, _croissant)
-    if copies and b"://" in selection.root:
+    if copies and selection.roots.has_address:
         hint = f"podwright data stage {selection.name} --to DIR, scan it there and select again"
         raise refuse(f"{selection.dataset} lies behind an address", hint=hint, field="--format")
-    if b"://" not in selection.root:
+    if not selection.roots.has_address:
         verify_files(selection, None, everything=False)
     to.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -89,11 +90,13 @@ def export(selection: Selection, format_name: str, to: Path, progress: Progress 
 
 def _rows(work: ExportWork) -> pa.Table:
     """Return a row for each file: its sample, split and role, where it lies, and what identifies it."""
-    root = os.fsdecode(work.labelled.selection.root)
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "sample", "role", "path", "file", "size", "sha256")}
     for sample in work.samples():
         for file in sample.sample.files:
-            place = f"{root}/{quote(file.path)}" if "://" in root else sample.path(file)
+            root, _ = sample.roots.place(file.path_bytes)
+            place = sample.path(file)
+            if is_address(root):
+                place = f"{os.fsdecode(root)}/{quote(place.removeprefix(f'{os.fsdecode(root)}/'))}"
             row = (sample.split, sample.number, file.role, file.path, place, file.size, file.sha256)
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)

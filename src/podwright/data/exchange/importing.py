@@ -69,7 +69,7 @@ def _tag_objects(store: Store, name: str) -> int | None:
         read = READERS.get(opened.layout.labels or "")
         if read is None:
             return None
-        reader, layout = read(opened.root_bytes), opened.layout
+        reader, layout = read(opened.roots), opened.layout
         # What an earlier import told goes, where the labels tell it no more.
         for path, tag in opened.connection.execute(_EARLIER).fetchall():
             tags.setdefault(bytes(path), {})[tag] = None

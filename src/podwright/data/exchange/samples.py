@@ -17,7 +17,9 @@ from podwright.data.labels.images import LabelClass
 from podwright.data.labels.objects import READERS, ImageObject, ObjectReader
 from podwright.data.selecting.pool import DataSample, SampleFile
 from podwright.data.selecting.selections import Selection
-from podwright.data.tree.layouts import Layout, layout_of
+from podwright.data.tree.known_layouts import layout_of
+from podwright.data.tree.layouts import Layout
+from podwright.data.tree.roots import Roots
 from podwright.spec.problems import Refusal, refuse
 
 Array = np.ndarray[Any, Any]
@@ -30,11 +32,11 @@ class ExportSample:
     number: int
     split: str
     sample: DataSample
-    root: bytes
+    roots: Roots
 
     def path(self, file: SampleFile) -> str:
         """Return where a file lies."""
-        return os.fsdecode(self.root + b"/" + file.path_bytes)
+        return os.fsdecode(self.roots.whole(file.path_bytes))
 
     @property
     def stem(self) -> str:
@@ -61,7 +63,7 @@ class LabelledSelection:
     def samples(self) -> Iterator[ExportSample]:
         """Yield every sample, split by split."""
         for number, (split, sample) in enumerate(self.selection.rows()):
-            yield ExportSample(number, split, sample, self.selection.root)
+            yield ExportSample(number, split, sample, self.selection.roots)
 
     @property
     def has_masks(self) -> bool:
@@ -75,7 +77,7 @@ class LabelledSelection:
         if read is None:
             what = "masks" if self.has_masks else "no objects"
             raise self.unfit(f"the labels of {self.selection.dataset} are {what}")
-        return read(self.selection.root)
+        return read(self.selection.roots)
 
     @cached_property
     def classes(self) -> list[LabelClass]:

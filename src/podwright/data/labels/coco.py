@@ -3,64 +3,63 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from itertools import chain
+from typing import Any
 
 from podwright.data.labels.images import Counted, LabelClass, LabelFile
+from podwright.data.tree.paths import shown
+from podwright.data.tree.reading import RootsReader
+from podwright.data.tree.roots import Roots
 from podwright.spec.problems import refuse
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What files of COCO say: the classes, and the area of each class by the name of an image's file."""
+    """What files of COCO say: the classes, and the area of each class by the root and the name of an image's file."""
 
     classes: list[LabelClass]
-    areas: dict[str, dict[str, int]]
+    areas: dict[tuple[bytes, str], dict[str, int]]
+    roots: Roots
 
 
-def open_path(path: bytes) -> IO[bytes]:
-    """Open a file of this machine."""
-    return open(path, "rb")  # noqa: PTH123 - paths are bytes; the caller closes it
-
-
-OpenPath = Callable[[bytes], AbstractContextManager[IO[bytes]]]
-
-
-def read_annotations(paths: Sequence[bytes], opened: OpenPath = open_path) -> Annotations:
-    """Read files of COCO; the classes are in the order of their numbers."""
-    names: dict[int, str] = {}
-    areas: dict[str, dict[str, int]] = {}
+def read_annotations(paths: Sequence[bytes], files: RootsReader) -> Annotations:
+    """Read files of COCO, by their paths in the dataset; classes are in the order of their numbers, root by root."""
+    names: dict[bytes, dict[int, str]] = {root: {} for _, root in files.roots}
+    areas: dict[tuple[bytes, str], dict[str, int]] = {}
     for path in paths:
-        document = _document(path, opened)
+        root, _ = files.roots.place(path)
+        document = _document(path, files)
         try:
-            _add_areas(document, names, areas)
+            for name, of_image in _areas(document, names[root]).items():
+                areas.setdefault((root, name), {}).update(of_image)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise refuse(f"is no file of COCO: {error!r}", file=os.fsdecode(path)) from None
-    return Annotations([LabelClass(names[number]) for number in sorted(names)], areas)
+            raise refuse(f"is no file of COCO: {error!r}", file=shown(files.roots.whole(path))) from None
+    known = chain.from_iterable(dict(sorted(of_root.items())).values() for of_root in names.values())
+    return Annotations([LabelClass(name) for name in dict.fromkeys(known)], areas, files.roots)
 
 
-def _add_areas(document: dict[str, Any], names: dict[int, str], areas: dict[str, dict[str, int]]) -> None:
+def _areas(document: dict[str, Any], names: dict[int, str]) -> dict[str, dict[str, int]]:
     names.update({int(row["id"]): str(row["name"]) for row in document.get("categories", ())})
     images = {row["id"]: str(row["file_name"]) for row in document.get("images", ())}
-    for name in images.values():
-        areas.setdefault(name, {})
+    areas: dict[str, dict[str, int]] = {name: {} for name in images.values()}
     for row in document.get("annotations", ()):
         of_image = areas[images[row["image_id"]]]
         name = names[row["category_id"]]
         of_image[name] = of_image.get(name, 0) + _area(row)
+    return areas
 
 
-def _document(path: bytes, opened: OpenPath) -> dict[str, Any]:
+def _document(path: bytes, files: RootsReader) -> dict[str, Any]:
+    whole = shown(files.roots.whole(path))
     try:
-        with opened(path) as file:
+        with files.opened(path) as file:
             document = json.load(file)
     except (OSError, ValueError, RecursionError) as error:
-        raise refuse(f"cannot be read: {error}", file=os.fsdecode(path)) from None
+        raise refuse(f"cannot be read: {error}", file=whole) from None
     if not isinstance(document, dict):
-        raise refuse("is no file of COCO: it should hold a JSON object", file=os.fsdecode(path))
+        raise refuse("is no file of COCO: it should hold a JSON object", file=whole)
     return document
 
 
@@ -75,7 +74,7 @@ def _area(row: dict[str, Any]) -> int:
 def count_annotated(files: Sequence[LabelFile], annotations: Annotations) -> Iterator[Counted]:
     """Yield the areas of each class in images that the annotations name."""
     for file in files:
-        name = file.shown.rpartition("/")[2]
-        areas = annotations.areas.get(name)
+        root, below = annotations.roots.below(file.path)
+        areas = annotations.areas.get((root, shown(below.rpartition(b"/")[2])))
         if areas is not None:
             yield Counted(file.id, [areas.get(label.name, 0) for label in annotations.classes])

@@ -54,7 +54,7 @@ def count_images(
             return Counted(file.id, None, counts[-1], OF_UNKNOWN_COLOURS)
         return Counted(file.id, counts[:-1], counts[-1])
 
-    yield from _on_threads(count, files, threads)
+    yield from on_threads(count, files, threads)
 
 
 def count_folders(
@@ -70,10 +70,10 @@ def count_folders(
         counts[indices[file.label]] = pixels
         return Counted(file.id, counts)
 
-    yield from _on_threads(count, files, threads)
+    yield from on_threads(count, files, threads)
 
 
-def _on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile], threads: int) -> Iterator[Counted]:
+def on_threads(count: Callable[[LabelFile], Counted], files: Iterable[LabelFile], threads: int) -> Iterator[Counted]:
     """Count on threads, since Pillow and NumPy let go of Python's lock; a file that is broken says why."""
 
     def safely(file: LabelFile) -> Counted:

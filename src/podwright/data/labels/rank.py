@@ -3,7 +3,7 @@
     python3 -m podwright.data.labels.rank JOB
 
 Of Podwright only this file and the three that it imports travel with the run; Pillow and NumPy must be there. The first
-line of JOB has the root and the classes, every other one the number of a label and its path below the root.
+line of JOB has the roots and the classes, every other one the numbers of a label and its root, and its path below that.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ def main(job: str) -> int:
     with Path(job).open(encoding="utf-8") as lines:
         head = json.loads(next(lines))
         share = [json.loads(line) for line in islice(lines, rank, None, world)]
-    root = os.fsencode(head["root"])
-    if not Path(os.fsdecode(root)).is_dir():
-        sys.exit(f"podwright: {head['root']}, the root of the dataset, is no folder on this node")
+    for root in head["roots"]:
+        if not Path(root).is_dir():
+            sys.exit(f"podwright: {root}, the root of the dataset, is no folder on this node")
+    roots = list(map(os.fsencode, head["roots"]))
     classes = [LabelClass(name, tuple(colours)) for name, colours in head["classes"]]
-    files = [LabelFile(number, root + b"/" + os.fsencode(path), path) for number, path in share]
+    files = [LabelFile(number, roots[of] + b"/" + os.fsencode(path), path) for number, of, path in share]
     folder = Path(os.environ["PODWRIGHT_FOLDER"], RESULTS)
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f".{rank}.part"

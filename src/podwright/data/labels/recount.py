@@ -25,7 +25,8 @@ from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.query import bitmaps
 from podwright.data.selecting.samples import is_role
 from podwright.data.tree.layouts import layouts
-from podwright.data.tree.reading import AT_ONCE, NotReadError, RemoteReader, is_address
+from podwright.data.tree.reading import AT_ONCE, NotReadError, RootsReader
+from podwright.data.tree.roots import is_address
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def count_labels(
         if elsewhere is not None and dataset.layout.labels != "colours":
             message = f"{name} has no label images, whose pixels nodes could count"
             raise refuse(message, hint=f"podwright data stats {name}", field="--on")
+        if elsewhere is not None and dataset.roots.has_address:
+            message = f"{name} lies in {dataset.roots.shown}, and nodes read folders"
+            raise refuse(message, hint=f"podwright data stats {name}", field="--on")
     with store.writing(name) as draft:
         # Within the lock: what is counted must be what is copied.
         with open_dataset(store, name) as dataset:
@@ -67,14 +71,14 @@ class _Work:
     """What is to be counted in a dataset, and how."""
 
     def __init__(self, dataset: Dataset, elsewhere: LabelRun | None) -> None:
-        self.layout, self.root, self._elsewhere = dataset.layout, dataset.root_bytes, elsewhere
-        self._remote = RemoteReader(self.root, os.environ) if is_address(self.root) else None
+        self.layout, self.roots, self._elsewhere = dataset.layout, dataset.roots, elsewhere
+        self._reader = RootsReader(self.roots)
         self.interrupted: KeyboardInterrupt | None = None
         self.not_read = 0
         self.named_not_read: list[dict[str, str]] = []
         self.annotations = self._annotations(dataset)
         reads = objects.BOXES.get(dataset.layout.labels or "")
-        self._boxes = reads(dataset.root_bytes) if reads else None
+        self._boxes = reads(self.roots) if reads else None
         self.classes = self._classes(dataset)
         names = [label.name for label in self.classes]
         # Counts of other classes than these, or by files beside the images that may have changed, are made again.
@@ -87,10 +91,8 @@ class _Work:
             return None
         condition = dataset.condition("ext=json and folder~annotations and name~instances_")
         paths = [match.path_bytes for match in dataset.find(condition)]
-        if self._remote is None:
-            return coco.read_annotations([self.root + b"/" + path for path in paths])
         try:
-            return coco.read_annotations(paths, self._remote.opened)
+            return coco.read_annotations(paths, self._reader)
         except NotReadError as error:
             raise refuse(f"its annotations cannot be read: {error}", exit_code=3) from None
 
@@ -102,15 +104,15 @@ class _Work:
         if dataset.layout.labels == "folders":
             query = "SELECT DISTINCT label FROM file WHERE label IS NOT NULL ORDER BY label"
             return [LabelClass(name) for (name,) in dataset.connection.execute(query).fetchall()]
-        if self._remote is not None:
-            return self._remote_classes(dataset, self._remote)
-        return classes_of(dataset.layout, Path(os.fsdecode(dataset.root_bytes)))
+        if is_address(self.roots.first) and not dataset.layout.classes:
+            return self._remote_classes(dataset)
+        return classes_of(dataset.layout, Path(os.fsdecode(self.roots.first)))
 
-    def _remote_classes(self, dataset: Dataset, remote: RemoteReader) -> list[LabelClass]:
+    def _remote_classes(self, dataset: Dataset) -> list[LabelClass]:
         for name in CLASS_LIST:
             if dataset.count_files(dataset.condition(f'path="{name}"')):
                 try:
-                    with remote.opened(name.encode()) as file:
+                    with self._reader.opened(name.encode()) as file:
                         return grouped(parse_class_list(file.read(), name))
                 except NotReadError as error:
                     raise refuse(f"cannot be read: {error}", file=name, exit_code=3) from None
@@ -118,9 +120,8 @@ class _Work:
 
     @contextmanager
     def _remote_image(self, file: LabelFile) -> Iterator[Image.Image]:
-        assert self._remote is not None
         try:
-            with self._remote.opened(file.path[len(self.root) + 1 :]) as content, Image.open(content) as image:
+            with self._reader.opened_whole(file.path) as content, Image.open(content) as image:
                 yield image
         except NotReadError as error:
             raise OSError(errno.EIO, str(error)) from None
@@ -133,19 +134,19 @@ class _Work:
             WHERE ({is_role(dataset.layout, dataset.layout.label_role)}) AND {label} IS NOT NULL {done} ORDER BY f.id"""
         files = []
         for number, path, text, of_folder in dataset.connection.execute(query).fetchall():
-            files.append(LabelFile(number, self.root + b"/" + path, text, of_folder))
+            files.append(LabelFile(number, self.roots.whole(path), text, of_folder))
         return files
 
     def _counts(self) -> Iterator[Counted]:
         if self.annotations is not None:
             return coco.count_annotated(self.files, self.annotations)
-        if self._boxes is not None:
-            return objects.count_objects(self.files, self._boxes)
         if self._elsewhere is not None:
-            return self._elsewhere.count(self.root, self.files, self.classes)
+            return self._elsewhere.count(self.roots, self.files, self.classes)
         threads, opened = len(os.sched_getaffinity(0)), counting.open_image
-        if self._remote is not None:
+        if self.roots.has_address:
             threads, opened = AT_ONCE, self._remote_image
+        if self._boxes is not None:
+            return objects.count_objects(self.files, self._boxes, threads)
         if self.layout.labels == "folders":
             return counting.count_folders(self.files, self.classes, threads, opened)
         return counting.count_images(self.files, self.classes, threads, opened)

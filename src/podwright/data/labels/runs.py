@@ -15,6 +15,7 @@ from podwright.data.labels.images import Counted, LabelClass, LabelFile
 from podwright.data.labels.rank import RESULTS
 from podwright.data.launcher import Start, StartedRun
 from podwright.data.policies.agents import succeeded
+from podwright.data.tree.roots import Roots
 from podwright.files.untrusted import open_untrusted
 from podwright.spec.loader import workload_of
 from podwright.spec.problems import refuse
@@ -35,11 +36,11 @@ class LabelRun:
     say: Callable[[str], None] = lambda run_id: None
     """Told the run's id once it is submitted."""
 
-    def count(self, root: bytes, files: Sequence[LabelFile], classes: Sequence[LabelClass]) -> Iterator[Counted]:
+    def count(self, roots: Roots, files: Sequence[LabelFile], classes: Sequence[LabelClass]) -> Iterator[Counted]:
         """Yield the counts of all files, as soon as the run has ended well; else nothing."""
         with tempfile.TemporaryDirectory(prefix="podwright-labels-") as name:
             folder = Path(name)
-            _write_code(folder / "code", root, files, classes)
+            _write_code(folder / "code", roots, files, classes)
             python = sys.executable if self.target == "local" else "python3"
             command = [python, "-m", "podwright.data.labels.rank", JOB]
             values = {"name": "labels", "code": "code", "nodes": self.nodes, "command": command}
@@ -51,7 +52,7 @@ class LabelRun:
             yield from _checked(run, Path(name) / run.id, ranks, files, len(classes))
 
 
-def _write_code(code: Path, root: bytes, files: Sequence[LabelFile], classes: Sequence[LabelClass]) -> None:
+def _write_code(code: Path, roots: Roots, files: Sequence[LabelFile], classes: Sequence[LabelClass]) -> None:
     """Write what travels: the modules in a package of the same name, and the job."""
     inner = code / "podwright" / "data" / "labels"
     inner.mkdir(parents=True)
@@ -59,11 +60,16 @@ def _write_code(code: Path, root: bytes, files: Sequence[LabelFile], classes: Se
         (package / "__init__.py").touch()
     for module in _TRAVELS:
         (inner / module).write_bytes(package_files("podwright.data.labels").joinpath(module).read_bytes())
-    head = {"root": os.fsdecode(root), "classes": [[label.name, label.colours] for label in classes]}
+    places = [(file, *roots.below(file.path)) for file in files]
+    asked = sorted({root for _, root, _ in places})
+    head = {
+        "roots": list(map(os.fsdecode, asked)),
+        "classes": [[label.name, label.colours] for label in classes],
+    }
     with (code / JOB).open("w", encoding="utf-8") as out:
         out.write(json.dumps(head) + "\n")
-        for file in files:
-            out.write(json.dumps([file.id, os.fsdecode(file.path[len(root) + 1 :])]) + "\n")
+        for file, root, path in places:
+            out.write(json.dumps([file.id, asked.index(root), os.fsdecode(path)]) + "\n")
 
 
 def _checked(run: StartedRun, folder: Path, ranks: int, files: Sequence[LabelFile], classes: int) -> Iterator[Counted]:

@@ -11,11 +11,13 @@ from typing import IO, TYPE_CHECKING
 
 from podwright.data.catalog.dataset import Match, open_dataset
 from podwright.data.catalog.store import Store
+from podwright.data.labels.recount import count_labels
 from podwright.data.policies import agents, transfer
 from podwright.data.policies.checksums import add_checksums
 from podwright.data.policies.curation import curate
 from podwright.data.policies.folder import JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import Values, parse_tag, put_tags
+from podwright.data.tree.roots import Roots
 from podwright.files.whole import whole_path, write_whole
 
 if TYPE_CHECKING:
@@ -29,14 +31,14 @@ class Work:
     store: Store
     policy: Policy
     folder: PolicyFolder
-    root: bytes
+    roots: Roots
     start: Start | None = None
     saved: int = 0
     """Of how many files the journal has what undoing needs."""
 
     def source(self, path: bytes) -> bytes:
         """Return where a file of the dataset lies."""
-        return self.root + b"/" + path
+        return self.roots.whole(path)
 
     def target(self, path: bytes) -> bytes:
         """Return where a file's copy goes."""
@@ -63,7 +65,7 @@ def _checksum(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
 
 def _agent(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     policy = work.policy
-    lines = agents.batch_lines(work.root, batch)
+    lines = agents.batch_lines(work.roots, batch)
     if policy.workload:
         assert work.start is not None
         write_whole(work.folder.batch, lines.encode())
@@ -79,6 +81,31 @@ def _curate(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
     with open_dataset(work.store, work.policy.dataset) as opened:
         verdicts = {match.path_bytes: verdict.tags() for match, verdict in curate(opened, batch)}
     yield from _tagged(work, batch, verdicts)
+
+
+def _steps(work: Work, batch: Sequence[Match]) -> Iterator[JournalEntry]:
+    """Do one thing after the other; what a tag was before the first of them is what undoing needs."""
+    kept: dict[bytes, dict[str, str | None]] = {}
+    for step in work.policy.steps:
+        chosen = _fitting(work, batch, step["if"]) if "if" in step else list(batch)
+        if step["do"] == "stats":
+            count_labels(work.store, work.policy.dataset)
+        elif step["do"] == "checksum":
+            add_checksums(work.store, work.policy.dataset, only={match.path_bytes for match in chosen})
+        elif chosen:
+            name, value = parse_tag(step["tag"])
+            before = put_tags(work.store, work.policy.dataset, {match.path_bytes: {name: value} for match in chosen})
+            for path, tags in before.items():
+                kept[path] = {**tags, **kept.get(path, {})}
+    for match in batch:
+        yield entry_of(match, kept=kept.get(match.path_bytes))
+
+
+def _fitting(work: Work, batch: Sequence[Match], where: str) -> list[Match]:
+    """Return the files of a batch of whose sample a file fits: an image has what its label holds."""
+    with open_dataset(work.store, work.policy.dataset) as opened:
+        paths = {(member.raw or member.path.encode()) for member in opened.members(opened.condition(where), None)}
+    return [match for match in batch if match.path_bytes in paths]
 
 
 Transfer = Callable[[bytes, bytes, int, int], str]
@@ -201,4 +228,5 @@ ACTIONS = {
     "delete": Action(_delete, moves=True, review=True),
     "agent": Action(_agent, ("program or workload",), _untag),
     "curate": Action(_curate, (), _untag),
+    "steps": Action(_steps, ("steps",), _untag),
 }

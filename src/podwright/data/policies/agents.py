@@ -17,6 +17,7 @@ from typing import Any
 from podwright.data.catalog.dataset import Match
 from podwright.data.launcher import Start, StartedRun
 from podwright.data.policies.tags import check_tag
+from podwright.data.tree.roots import Roots
 from podwright.spec import load_workload
 from podwright.spec.problems import Refusal, refuse
 
@@ -27,11 +28,11 @@ _TAIL_BYTES, _TAIL_LINES = 8192, 10
 Tags = dict[bytes, dict[str, str]]
 
 
-def batch_lines(root: bytes, files: Iterable[Match]) -> str:
+def batch_lines(roots: Roots, files: Iterable[Match]) -> str:
     """Return what an agent is given."""
     lines = []
     for match in files:
-        path = os.fsdecode(root + b"/" + match.path_bytes)
+        path = os.fsdecode(roots.whole(match.path_bytes))
         lines.append(json.dumps({"path": os.fsdecode(match.path_bytes), "file": path}))
     return "".join(f"{line}\n" for line in lines)
 

@@ -83,7 +83,7 @@ def curate(dataset: Dataset, files: Sequence[Match]) -> Iterator[tuple[Match, Cu
 
     def hashed(match: Match) -> int | str:
         try:
-            return perceptual_hash(dataset.root_bytes + b"/" + match.path_bytes)
+            return perceptual_hash(dataset.roots.whole(match.path_bytes))
         except BROKEN as error:
             return why_broken(error)
 

@@ -57,6 +57,8 @@ class Policy:
     """Of one that failed as a whole, or was paused where nobody did it."""
     tail: tuple[str, ...] = ()
     """The last lines of its agent."""
+    steps: tuple[Mapping[str, str], ...] = ()
+    """Of one that a file describes: what is done with a batch, one after the other; `if` is a filter of samples."""
 
     def is_due(self, now: float) -> bool:
         """Say whether its time has come again; one that waits for files is asked whether there are any."""
@@ -112,7 +114,7 @@ class PolicyFolder:
     def load(self) -> Policy:
         """Return the policy as it is now."""
         document = json.loads(self._file.read_bytes())
-        texts = {name: tuple(document.get(name, ())) for name in ("program", "tail")}
+        texts = {name: tuple(document.get(name, ())) for name in ("program", "tail", "steps")}
         return Policy(**{**document, **texts})
 
     def save(self, policy: Policy) -> None:

@@ -19,6 +19,7 @@ from podwright.data.policies import agents, transfer
 from podwright.data.policies.actions import ACTIONS, Work
 from podwright.data.policies.folder import RULES, JournalEntry, Policy, PolicyFolder, entry_of
 from podwright.data.policies.tags import parse_tag
+from podwright.data.tree.roots import Roots
 from podwright.files.locks import locked_text, only
 from podwright.files.whole import make_private
 from podwright.spec.problems import Refusal, refuse
@@ -115,7 +116,7 @@ class Policies:
         _check_action(policy)
         with open_dataset(self._store, policy.dataset) as opened:
             condition = opened.condition(policy.where)
-            _check_apart(policy, opened.root_bytes)
+            _check_apart(policy, opened.roots)
             there = [entry_of(match) for match in opened.find(condition)] if policy.event else []
         check_name(policy.name, "NAME")
         if policy.name in self.names():
@@ -127,6 +128,12 @@ class Policies:
         folder.know(there)
         folder.save(replace(policy, rules=RULES))
         return self.report(policy.name)
+
+    def add_file(self, path: Path) -> PolicyReport:
+        """Keep the policy that a file describes."""
+        from podwright.data.policies.policy_file import read_policy
+
+        return self.add(read_policy(path))
 
     def remove(self, name: str) -> PolicyRemoved:
         """Forget a policy; what it did stays done."""
@@ -266,13 +273,17 @@ class Policies:
 
     def _followed(self, policy: Policy, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
         """Return entries under the paths that their files have now."""
-        paths = follow_renames(self._store.path / policy.dataset, [entry.same_file for entry in entries])
-        return [replace(entry, path=paths[entry.same_file]) for entry in entries]
+        now = follow_renames(self._store.path / policy.dataset, [entry.same_file for entry in entries])
+        followed = []
+        for entry in entries:
+            path, size, mtime_ns = now[entry.same_file]
+            followed.append(replace(entry, path=path, size=size, mtime_ns=mtime_ns))
+        return followed
 
     def _work(self, folder: PolicyFolder) -> Work:
         policy = folder.load()
         with open_dataset(self._store, policy.dataset) as opened:
-            return Work(self._store, policy, folder, opened.root_bytes, self._start)
+            return Work(self._store, policy, folder, opened.roots, self._start)
 
     def _work_off(self, folder: PolicyFolder, waiting: Sequence[Match]) -> None:
         folder.change(state="running", why="", tail=())
@@ -321,13 +332,15 @@ def _check_action(policy: Policy) -> None:
         if not any(getattr(policy, field) for field in name.split(" or ")):
             options = " or ".join(f"--{field}" for field in name.split(" or "))
             raise refuse(f"{policy.action} needs {options}", field="--do")
-    if policy.tag:
-        parse_tag(policy.tag)
+    for tag in (policy.tag, *(step.get("tag", "") for step in policy.steps)):
+        if tag:
+            parse_tag(tag)
 
 
-def _check_apart(policy: Policy, root: bytes) -> None:
+def _check_apart(policy: Policy, roots: Roots) -> None:
     """Refuse copies that would lie within the dataset: the next run would take them for files of it."""
-    if policy.to and Path(policy.to).resolve().is_relative_to(Path(os.fsdecode(root)).resolve()):
+    to = Path(policy.to).resolve()
+    if policy.to and any(to.is_relative_to(Path(os.fsdecode(root)).resolve()) for root in roots.folders):
         raise refuse("lies within the dataset", hint="give a folder outside of it", field="--to")
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from podwright.data.catalog.dataset import Dataset, open_dataset, source_of
-from podwright.data.catalog.files import put_rows
+from podwright.data.catalog.files import meta_of, put_rows
 from podwright.data.catalog.schema import PATH_BYTES
 from podwright.data.catalog.store import Store
 from podwright.data.query import bitmaps
+from podwright.data.tree.roots import roots_of_meta
 from podwright.spec.problems import refuse, short
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,62}", re.ASCII)
 _LONGEST = 1000
@@ -72,7 +77,7 @@ def put_tags(store: Store, dataset: str, values: Values) -> Values:
             earlier = connection.execute(_EARLIER).fetchall()
             connection.execute("DELETE FROM tag USING asked a WHERE tag.file = a.file AND tag.name = a.name")
             connection.execute("INSERT INTO tag SELECT file, name, value FROM asked WHERE value IS NOT NULL")
-            bitmaps.build_tags(connection)
+            _keep(store, dataset, connection)
     before: dict[bytes, dict[str, str | None]] = {}
     for path, name, value in earlier:
         before.setdefault(bytes(path), {})[name] = value
@@ -102,5 +107,13 @@ def tag(store: Store, dataset: str, filter_text: str, name: str, value: str) -> 
             connection.execute("DELETE FROM tag WHERE name = ? AND file IN (SELECT file FROM chosen)", [name])
             if value:
                 connection.execute("INSERT INTO tag SELECT file, ?, ? FROM chosen", [name, value])
-            bitmaps.build_tags(connection)
+            _keep(store, dataset, connection)
     return len(rows)
+
+
+def _keep(store: Store, dataset: str, connection: DuckDBPyConnection) -> None:
+    """Note the tags of a generation that is being built, and make what finds them."""
+    journal = store.tag_journal(dataset)
+    journal.load(connection)
+    journal.note(connection, roots_of_meta(meta_of(connection)).key)
+    bitmaps.build_tags(connection)

@@ -239,22 +239,13 @@ def _spans(
 def _build_trigrams(connection: DuckDBPyConnection) -> None:
     folders = connection.sql("SELECT id, path FROM directory ORDER BY id").to_arrow_table()
     blocks = PathBlocks(folders["id"].to_numpy(), folders["path"])
-    connection.execute("CREATE TEMP TABLE seen (letters INTEGER, block INTEGER)")
+    seen: dict[int, BitMap] = {}
     reader = connection.cursor().sql("SELECT dir, name FROM file").to_arrow_reader(_CHUNK)
     for batch in reader:
-        put_rows(connection, "INSERT INTO seen", blocks.take(batch["dir"].to_numpy(), batch["name"]))
-    query = "SELECT letters, list(block ORDER BY block) AS blocks FROM seen GROUP BY letters ORDER BY letters"
-    for batch in connection.sql(query).to_arrow_table().to_batches():
-        _insert(connection, "trigram", _postings(batch))
-    connection.execute("DROP TABLE seen")
-
-
-def _postings(batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-    column = batch["blocks"]
-    values = column.values.to_numpy().astype(np.uint32)
-    offsets = column.offsets.to_numpy()
-    for index, letters in enumerate(batch["letters"].to_pylist()):
-        yield letters, bitmap_of(values[offsets[index] : offsets[index + 1]]).serialize()
+        for letters, places in blocks.take(batch["dir"].to_numpy(), batch["name"]):
+            bits = bitmap_of(places)
+            seen[letters] = seen[letters] | bits if letters in seen else bits
+    _insert(connection, "trigram", ((letters, seen[letters].serialize()) for letters in sorted(seen)))
 
 
 _TYPES = {

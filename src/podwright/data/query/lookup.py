@@ -39,6 +39,10 @@ WORTH = 8
 """Rows are looked at one by one where an index leaves no more than this part of them."""
 
 
+class BrokenIndex(ValueError):
+    """An index holds what no scan writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """Rows that may fit, or that do."""
@@ -79,7 +83,14 @@ class Lookup:
         """Return the rows that a condition chooses, as far as indexes know."""
         if condition.tests is None:
             return Candidates(self._every)
-        return self._of(condition.tests)
+        # A catalog of somebody else may hold anything: sets that are none, no numbers, rows that there are not.
+        try:
+            answer = self._of(condition.tests)
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            raise BrokenIndex(f"an index is not what a scan makes: {error}") from None
+        if answer is None or answer.rows <= self._every:
+            return answer
+        raise BrokenIndex("an index names files that there are not")
 
     def _of(self, tests: FieldTests) -> Candidates | None:
         if isinstance(tests, Joint):

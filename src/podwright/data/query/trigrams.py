@@ -7,9 +7,10 @@ alone, which stand in the path of every frame from 7000 to 7999, too.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -117,17 +118,20 @@ class PathBlocks:
             of_row = np.split(terms[order], np.searchsorted(rows[order], np.arange(1, len(chunk))))
             self._numbers += [np.unique(row) for row in of_row]
 
-    def take(self, folders: Letters, names: pa.Array) -> pa.Table:
-        """Return pairs of a term and a block, for names that follow those taken before."""
+    def take(self, folders: Letters, names: pa.Array) -> Iterator[tuple[int, Letters]]:
+        """Yield each term with its blocks in their order, for names that follow those taken before."""
         folders = folders - self._first
         # NumPy lets go of the interpreter while it works on a column.
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             pairs = list(pool.map(partial(self._of_part, folders, names), range(0, len(folders), _ROWS)))
         self._rows += len(folders)
         every = np.concatenate([np.zeros(0, np.uint64), *pairs])
-        letters = (every >> np.uint64(32)).astype(np.int32)
-        blocks = (every & np.uint64(0xFFFFFFFF)).astype(np.int32)
-        return pa.table({"letters": letters, "block": blocks})
+        every.sort()
+        terms = (every >> np.uint64(32)).astype(np.uint32)
+        blocks = (every & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        begins = np.flatnonzero(np.diff(terms, prepend=terms[:1] + np.uint32(1)))
+        for begin, end in pairwise([*begins.tolist(), len(terms)]):
+            yield int(terms[begin]), blocks[begin:end]
 
     def _of_part(self, folders: Letters, names: pa.Array, start: int) -> Letters:
         chunk = folders[start : start + _ROWS]

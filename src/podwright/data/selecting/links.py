@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from podwright.data.selecting.manifests import samples_of
 from podwright.data.selecting.pool import SampleFile
 from podwright.data.selecting.selections import Selection
 from podwright.data.selecting.verifying import Verified, verify_files
-from podwright.data.tree.layouts import layouts
+from podwright.data.tree.known_layouts import known_layout
+from podwright.data.tree.roots import Roots
 from podwright.files.whole import make_private, write_whole
 
 SAMPLES = "samples.jsonl"
@@ -40,7 +42,9 @@ def link(store: Store, selection: Selection, split: str | None, verify: bool = F
     Files that are not what was chosen are refused: a run that pins a digest must get what it stands for.
     """
     verified = verify_files(selection, split, verify)
-    key = hashlib.sha256(b"\0".join([selection.digest.encode(), selection.root, (split or "").encode()])).hexdigest()
+    key = hashlib.sha256(
+        b"\0".join([selection.digest.encode(), selection.roots.key, (split or "").encode()])
+    ).hexdigest()
     folder = store.home / "linked" / key[:16]
     if not folder.is_dir():
         make_private(folder.parent)
@@ -51,7 +55,7 @@ def link(store: Store, selection: Selection, split: str | None, verify: bool = F
             _publish(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    return Linked(folder, (os.fsdecode(selection.root),), verified)
+    return Linked(folder, tuple(map(os.fsdecode, selection.roots.folders)), verified)
 
 
 def _publish(draft: Path, folder: Path) -> None:
@@ -69,19 +73,21 @@ def _make(folder: Path, selection: Selection, split: str | None) -> None:
     lines = []
     for name, sample in samples_of(selection, split):
         for file in sample.files:
-            _link(selection.root, inside, file.path_bytes)
+            _link(selection.roots, inside, file.path_bytes)
         lines.append(json.dumps({"split": name, **_described(sample.files)}) + "\n")
-    layout = layouts().get(selection.layout)
+    layout = known_layout(selection.layout)
     for name in layout.beside if layout else ():
         if Path(os.fsdecode(selection.root), name).exists():
-            _link(selection.root, inside, os.fsencode(name))
+            _link(selection.roots, inside, os.fsencode(name))
     write_whole(folder / SAMPLES, "".join(lines).encode())
 
 
-def _link(root: bytes, folder: bytes, path: bytes) -> None:
+def _link(roots: Roots, folder: bytes, path: bytes) -> None:
     link = folder + b"/" + path
     os.makedirs(os.path.dirname(link), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120 - paths are bytes
-    os.symlink(root + b"/" + path, link)  # noqa: PTH211 - paths are bytes
+    # Two samples may have a file in common.
+    with suppress(FileExistsError):
+        os.symlink(roots.whole(path), link)  # noqa: PTH211 - paths are bytes
 
 
 def _described(files: tuple[SampleFile, ...]) -> dict[str, str]:

@@ -16,8 +16,9 @@ from urllib.parse import quote
 
 from podwright.data.selecting.pool import DataSample
 from podwright.data.selecting.selections import Selection
-from podwright.data.tree.layouts import layouts
+from podwright.data.tree.known_layouts import known_layout
 from podwright.data.tree.paths import BelowRoot, as_json
+from podwright.data.tree.roots import Roots, is_address
 from podwright.pilot.data.manifest import pack_manifest
 from podwright.pilot.data.sources import KEYS, Facts, SourceFailed, look, version_of
 from podwright.spec.problems import Refusal, refuse
@@ -55,7 +56,9 @@ def make_manifest(
     selection: Selection, split: str | None, environ: Mapping[str, str] = os.environ
 ) -> SelectionManifest:
     """Return the manifest of a selection, or of one of its splits; look at its source once."""
-    site = site_of(selection.root, environ)
+    site: dict[str, str] = {}
+    for _, root in selection.roots:
+        site |= site_of(root, environ)
     rows = list(_rows(selection, split))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         facts = list(pool.map(lambda row: _look(row, site, environ), rows))
@@ -79,17 +82,18 @@ def _rows(selection: Selection, split: str | None) -> Iterator[dict[str, Any]]:
         for file in sample.files:
             of_sample = {"split": name, "sample": number, "role": file.role}
             facts = {"size": file.size, "sha256": file.sha256, "mtime_ns": file.mtime_ns}
-            yield {**_row(selection.root, file), **facts, **of_sample}
-    layout = layouts().get(selection.layout)
+            yield {**_row(selection.roots, file), **facts, **of_sample}
+    layout = known_layout(selection.layout)
     for path in layout.beside if layout else ():
-        yield {**_row(selection.root, BelowRoot(path, None)), "size": None, "sha256": None, "mtime_ns": None}
+        yield {**_row(selection.roots, BelowRoot(path, None)), "size": None, "sha256": None, "mtime_ns": None}
 
 
-def _row(root: bytes, file: BelowRoot) -> dict[str, Any]:
-    if b"://" in root:
-        source = f"{root.decode().rstrip('/')}/{quote(file.path_bytes)}"
+def _row(roots: Roots, file: BelowRoot) -> dict[str, Any]:
+    root, below = roots.place(file.path_bytes)
+    if is_address(root):
+        source = f"{root.decode().rstrip('/')}/{quote(below)}"
     else:
-        source = Path(os.fsdecode(root + b"/" + file.path_bytes)).as_uri()
+        source = Path(os.fsdecode(root + b"/" + below)).as_uri()
     return {**as_json(file.path, file.raw), "source": source}
 
 

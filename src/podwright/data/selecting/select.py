@@ -83,13 +83,14 @@ def make_selection(
     selection = Selection(
         name=choice.name,
         dataset=name,
-        root=dataset.root_bytes,
-        layout=dataset.layout.name,
+        root=dataset.roots.first,
+        layout=dataset.layout.kept,
         seed=choice.seed,
         lineage=_lineage(dataset, origin, choice, by) | lineage | dropped | {"incomplete": pool.incomplete},
         splits=splits,
         classes=pool.classes,
         created_at=time.time(),
+        further_roots=dataset.roots.labelled,
     )
     freeze(store, selection)
     return selection
@@ -99,7 +100,7 @@ def _unlike(store: Store, dataset: SampleSource, pool: Pool) -> tuple[Pool, dict
     """Return a pool without near-duplicates of what it has already: none is left that could cross a split."""
     from podwright.data.similar.known import Looks
 
-    likeness = Looks(store, dataset.name, dataset.root_bytes).likeness([sample.image for sample in pool.samples])
+    likeness = Looks(store, dataset.name, dataset.roots).likeness([sample.image for sample in pool.samples])
     first = [number for number, group in enumerate(likeness.groups) if group in (-1, number)]
     dropped = {"count": len(pool.samples) - len(first), "by": likeness.by}
     return pool.subset(np.array(first, dtype=np.int64)), {"duplicates": dropped}
@@ -215,7 +216,7 @@ def _lineage(dataset: SampleSource, origin: dict[str, Any], choice: Choice, by: 
     """Return where a selection comes from: enough to make it again."""
     return {
         "dataset": dataset.name,
-        "root": dataset.root,
+        "root": dataset.roots.shown,
         **origin,
         "where": choice.where,
         "size": choice.size,

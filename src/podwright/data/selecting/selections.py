@@ -16,6 +16,7 @@ from typing import Any
 
 from podwright.data.catalog.store import Store, check_name
 from podwright.data.selecting.pool import DataSample, SampleFile
+from podwright.data.tree.roots import Roots, roots_of
 from podwright.files.whole import make_private, whole_path, write_whole
 from podwright.spec.problems import refuse
 
@@ -45,6 +46,12 @@ class Selection:
     splits: Mapping[str, Split]
     classes: tuple[str, ...]
     created_at: float
+    further_roots: tuple[tuple[str, bytes], ...] = ()
+
+    @property
+    def roots(self) -> Roots:
+        """Return where its files lie."""
+        return Roots(self.root, self.further_roots)
 
     @property
     def digest(self) -> str:
@@ -83,6 +90,7 @@ def freeze(store: Store, selection: Selection) -> None:
         inner = {
             "dataset": selection.dataset,
             "root": selection.root.hex(),
+            **selection.roots.kept(),
             "layout": selection.layout,
             "classes": list(selection.classes),
             "pixels": {name: list(split.pixels) for name, split in selection.splits.items()},
@@ -135,9 +143,10 @@ def load(store: Store, name: str) -> Selection:
     folder = store.selections / name
     try:
         selection, digest = _read(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        is_whole = selection.digest == digest
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise refuse(f"cannot be read: {error}", hint=f"podwright data forget {name}", file=str(folder)) from None
-    if selection.digest != digest:
+    if not is_whole:
         message = "is not what was frozen: its digest is another"
         raise refuse(message, hint=f"podwright data forget {name}, and select again", file=str(folder))
     return selection
@@ -157,12 +166,13 @@ def _read(folder: Path) -> tuple[Selection, str]:
         name=folder.name,
         dataset=document["dataset"],
         root=bytes.fromhex(document["root"]),
-        layout=document["layout"],
+        layout=str(document["layout"]),
         seed=document["seed"],
         lineage=document["lineage"],
         splits=splits,
         classes=tuple(document["classes"]),
         created_at=document["created_at"],
+        further_roots=roots_of(b"", document.get("roots")).labelled,
     )
     return selection, str(document["digest"])
 
@@ -180,7 +190,12 @@ def _samples(rows: Sequence[dict[str, Any]]) -> Iterable[tuple[str, DataSample]]
 def _sample_file(row: dict[str, Any]) -> SampleFile:
     # Selections of 0.2 and before have no times.
     facts = (row["role"], row["size"], row["sha256"], row.get("mtime_ns"))
-    return SampleFile(row["path"], row["path_bytes"], *facts)
+    file = SampleFile(row["path"], row["path_bytes"], *facts)
+    if not isinstance(file.role, str) or not isinstance(file.size, int):
+        raise TypeError(f"{file.path} has no role or no size")
+    if {b"", b".", b".."} & set(file.path_bytes.split(b"/")):
+        raise ValueError(f"{file.path} leads out of the dataset")
+    return file
 
 
 def check_split(selection: Selection, split: str | None) -> str | None:

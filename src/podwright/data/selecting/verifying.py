@@ -16,6 +16,7 @@ from podwright.data.policies.transfer import digest_of
 from podwright.data.selecting.manifests import changed, samples_of
 from podwright.data.selecting.pool import SampleFile
 from podwright.data.selecting.selections import Selection
+from podwright.data.tree.roots import is_address
 from podwright.spec.problems import Refusal, refuse
 
 HOWS = ("size", "stat", "sha256")
@@ -69,7 +70,10 @@ def will_be_verified(selection: Selection, split: str | None, everything: bool) 
     if everything and unsummed:
         raise no_checksum(selection, unsummed)
     # Behind an address nobody looks at times: not every server has them.
-    dated = 0 if b"://" in selection.root else sum(not file.sha256 and file.mtime_ns is not None for file in files)
+    dated = 0
+    for file in files:
+        root, _ = selection.roots.place(file.path_bytes)
+        dated += not is_address(root) and not file.sha256 and file.mtime_ns is not None
     return Verified(len(unsummed) - dated, dated, len(files) - len(unsummed))
 
 
@@ -82,7 +86,7 @@ def _files(selection: Selection, split: str | None) -> list[SampleFile]:
 
 def _outcomes(selection: Selection, files: list[SampleFile], everything: bool) -> Iterator[str]:
     def compare(file: SampleFile) -> str:
-        return _compare(selection.root + b"/" + file.path_bytes, file, everything)
+        return _compare(selection.roots.whole(file.path_bytes), file, everything)
 
     # Reading lets go of Python's lock, and so does a status that a server is asked for.
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 4) as pool:

@@ -24,6 +24,7 @@ from podwright.data.policies.curation import NEAR_BITS, perceptual_hash
 from podwright.data.progress import Advance, Progress, unheard
 from podwright.data.similar.groups import MOST_DISTANCE, Array, hash_groups, vector_groups
 from podwright.data.tree.paths import BelowRoot
+from podwright.data.tree.roots import Roots
 from podwright.files.whole import make_private, write_whole
 from podwright.spec.problems import refuse
 
@@ -57,9 +58,9 @@ class Likeness:
 class Looks:
     """The looks of the images of one dataset."""
 
-    def __init__(self, store: Store, dataset: str, root: bytes) -> None:
-        self._folder, self._root, self._dataset = store.home / "similar" / dataset, root, dataset
-        if b"://" in root:
+    def __init__(self, store: Store, dataset: str, roots: Roots) -> None:
+        self._folder, self._roots, self._dataset = store.home / "similar" / dataset, roots, dataset
+        if roots.has_address:
             hint = "podwright data stage SELECTION --to DIR, and scan it there"
             raise refuse(f"{dataset} lies behind an address, and its images are looked at", hint=hint)
 
@@ -102,7 +103,7 @@ class Looks:
         kept = self._kept()
 
         def look(image: BelowRoot) -> tuple[bytes, int, int, int | None]:
-            path = self._root + b"/" + image.path_bytes
+            path = self._roots.whole(image.path_bytes)
             try:
                 facts = os.stat(path)  # noqa: PTH116 - paths are bytes
                 key = (image.path_bytes, facts.st_size, facts.st_mtime_ns)

@@ -49,7 +49,7 @@ def similar_in_dataset(
     """Return the near-duplicates among the images of a dataset's samples."""
     with open_dataset(store, dataset) as opened:
         pool = read_pool(opened, opened.condition(None), None)
-        looks = Looks(store, dataset, opened.root_bytes)
+        looks = Looks(store, dataset, opened.roots)
     images = [sample.image for sample in pool.samples]
     return _listed(looks, images, [""] * len(images), distance, progress)
 
@@ -59,7 +59,7 @@ def similar_in_selection(
 ) -> Similar:
     """Return the near-duplicates of a selection, with the splits that each group lies in."""
     rows = list(selection.rows())
-    looks = Looks(store, selection.dataset, selection.root)
+    looks = Looks(store, selection.dataset, selection.roots)
     return _listed(looks, [sample.image for _, sample in rows], [split for split, _ in rows], distance, progress)
 
 

@@ -12,8 +12,6 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Literal
 
-from podwright.spec.problems import refuse
-
 GROUP = "podwright.layouts"
 _PICTURE = r"\.(?i:png|jpe?g|bmp|webp|tiff?)$"
 
@@ -22,12 +20,21 @@ LabelSource = Literal["colours", "coco", "folders", "yolo", "kitti"]
 
 @dataclass(frozen=True, slots=True)
 class TypedColumn:
-    """A column whose values are the first group of a pattern, in a file's folder (ending in /) or in its name."""
+    """A column whose values are the first group of a pattern in a file's folder (ending in /), name or whole path."""
 
     name: str
     kind: Literal["text", "whole"]
-    part: Literal["folder", "name"]
+    part: Literal["folder", "name", "path"]
     pattern: str
+    others: tuple[str, ...] = ()
+    """Patterns for what the first does not fit."""
+    values: tuple[str, ...] = ()
+    """Where there are some: the value that each pattern stands for."""
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Return all patterns, in the order in which they are tried."""
+        return self.pattern, *self.others
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,13 @@ class Layout:
     """Of label images: names and the colours that mean them, as 0xrrggbb; none: the dataset's own list tells."""
     beside: tuple[str, ...] = ()
     """Files and folders below the root that programs want beside the samples, where they are there."""
+    written: str = ""
+    """The text of a layout that a user wrote: a catalog and a selection keep it."""
+
+    @property
+    def kept(self) -> str:
+        """Return what a catalog keeps of it: its name, or where nobody else knows it the text."""
+        return self.written or self.name
 
 
 A2D2 = Layout(
@@ -213,22 +227,6 @@ def layouts() -> dict[str, Layout]:
     return every | {layout.name: layout for layout in (A2D2, COCO, CITYSCAPES, YOLO, KITTI, WEBDATASET, IMAGES, PLAIN)}
 
 
-def layout_named(name: str) -> Layout:
-    """Return the layout of this name, or refuse it with those there are."""
-    names = layouts()
-    if name not in names:
-        raise refuse(f'there is no layout "{name}"', hint=f"layouts are {', '.join(names)}", field="--layout")
-    return names[name]
-
-
 def sort_columns(layout: Layout) -> Sequence[str]:
     """Return the typed columns in the order by which rows are sorted, so that zone maps help what is asked most."""
     return [column.name for column in layout.columns]
-
-
-def layout_of(dataset: str, name: str) -> Layout:
-    """Return the layout that a generation was scanned with."""
-    if name not in layouts():
-        message = f"{dataset} has the layout {name}, which no package that is installed has"
-        raise refuse(message, hint="install that package again, or scan it with --layout plain")
-    return layouts()[name]

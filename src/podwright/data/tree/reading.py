@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, cast
@@ -12,7 +13,8 @@ from urllib.parse import quote
 
 from podwright.data.selecting.manifests import site_of
 from podwright.data.tree.remote import version_number
-from podwright.pilot.data.sources import SourceFailed, SourceFile, fetch, look
+from podwright.data.tree.roots import Roots, is_address
+from podwright.pilot.data.sources import Facts, SourceFailed, SourceFile, fetch, look
 
 AT_ONCE = 32
 """Files that are read at a time: most of it is waiting."""
@@ -22,9 +24,21 @@ class NotReadError(Exception):
     """Why a file could not be read, in words; of what is in it nothing is known."""
 
 
-def is_address(root: bytes) -> bool:
-    """Say whether a dataset lies behind an address."""
-    return b"://" in root
+class MissingError(NotReadError):
+    """There is no such file."""
+
+
+@dataclass(frozen=True)
+class FolderReader:
+    """Reads files below a folder of this machine."""
+
+    root: bytes
+
+    @contextmanager
+    def opened(self, path: bytes) -> Iterator[IO[bytes]]:
+        """Give a file by its path below the folder."""
+        with open(self.root + b"/" + path, "rb") as file:  # noqa: PTH123 - bytes
+            yield file
 
 
 @dataclass(frozen=True)
@@ -38,26 +52,72 @@ class RemoteReader:
     def opened(self, path: bytes) -> Iterator[IO[bytes]]:
         """Give a file by its path below the address; it lies on this machine's disk meanwhile."""
         with TemporaryFile() as file:
-            self._fetch(path, None, file)
+            self._fetch(path, lambda facts: True, file)
             file.seek(0)
             yield file
 
-    def digest(self, path: bytes, size: int, version: int) -> str | None:
-        """Return the SHA-256 of a file, or None where it is not of this size and version."""
-        return self._fetch(path, (size, version), cast("IO[bytes]", _Nowhere()))
+    def digest(self, path: bytes, size: int, mtime_ns: int, version: int) -> str | None:
+        """Return the SHA-256 of a file, or None where it is not of this size and version.
 
-    def _fetch(self, path: bytes, wanted: tuple[int, int] | None, file: IO[bytes]) -> str | None:
+        Where the list named no version, as some stores do, the time tells, in whole seconds.
+        """
+
+        def is_it(facts: Facts) -> bool:
+            if version == version_number(""):
+                same = facts.changed_s is not None and int(facts.changed_s) == mtime_ns // 1_000_000_000
+            else:
+                same = version in _versions(facts.etag)
+            return same and facts.size == size
+
+        return self._fetch(path, is_it, cast("IO[bytes]", _Nowhere()))
+
+    def _fetch(self, path: bytes, is_wanted: Callable[[Facts], bool], file: IO[bytes]) -> str | None:
         source = f"{os.fsdecode(self.root).rstrip('/')}/{quote(path)}"
         site = site_of(self.root, self.environ)
         try:
             facts = look(source, site, self.environ)
             if facts.size is None:
                 raise NotReadError("the server does not say how large it is")
-            if wanted is not None and (facts.size != wanted[0] or wanted[1] not in _versions(facts.etag)):
+            if not is_wanted(facts):
                 return None
             return fetch(SourceFile(source, facts.size, facts.etag), site, self.environ, file)
         except SourceFailed as failure:
-            raise NotReadError(str(failure)) from None
+            raise (MissingError if failure.missing else NotReadError)(str(failure)) from None
+
+
+def reader_of(root: bytes) -> FolderReader | RemoteReader:
+    """Return what reads the files of a folder or an address."""
+    return RemoteReader(root, os.environ) if is_address(root) else FolderReader(root)
+
+
+class RootsReader:
+    """Reads files of a dataset by their paths in it, from whichever root they are of."""
+
+    def __init__(self, roots: Roots) -> None:
+        self.roots = roots
+        self._readers = {root: reader_of(root) for _, root in roots}
+
+    def opened(self, path: bytes) -> AbstractContextManager[IO[bytes]]:
+        """Give a file by its path in the dataset."""
+        root, below = self.roots.place(path)
+        return self._readers[root].opened(below)
+
+    @contextmanager
+    def opened_if_there(self, path: bytes) -> Iterator[IO[bytes] | None]:
+        """Give a file by its path in the dataset, or None where there is none; OSError says why one cannot be read."""
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(self.opened(path))
+            except (FileNotFoundError, MissingError):
+                file = None
+            except NotReadError as error:
+                raise OSError(errno.EIO, str(error)) from None
+            yield file
+
+    def opened_whole(self, whole: bytes) -> AbstractContextManager[IO[bytes]]:
+        """Give a file by its whole path."""
+        root, below = self.roots.below(whole)
+        return self._readers[root].opened(below)
 
 
 def _versions(etag: str) -> set[int]:

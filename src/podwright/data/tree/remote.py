@@ -23,12 +23,13 @@ from podwright.data.extra import need_packages
 from podwright.data.selecting.manifests import site_of
 from podwright.data.tree.walk import Batch, Rows
 from podwright.data.tree.walk_folders import FIELDS
-from podwright.pilot.data.sources import KEYS, SourceFailed, look, read_page
+from podwright.pilot.data.sources import KEYS, MAX_TIME_S, SourceFailed, look, read_page
 from podwright.spec.problems import refuse
 
 _AT_ONCE = 32
 _ENTRIES = 20_000
 _MAX_PAGES = 1_000_000
+_MAX_SIZE = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,24 @@ def walk_address(address: str) -> Iterator[Batch]:
     listed: list[RemoteFile] = []
     unread: list[tuple[bytes, str]] = []
     for file in _LISTERS[urlsplit(address).scheme](address):
-        if is_path(file.path):
+        why = _why_not(file)
+        if why is None:
             listed.append(file)
         else:
-            unread.append((os.fsencode(file.path), "is no path below the address"))
+            unread.append((file.path.encode("utf-8", "replace"), why))
     listed.sort(key=lambda file: _folder_and_name(file.path))
     for start in range(0, max(len(listed), 1), _ENTRIES):
         batch = _batch(listed[start : start + _ENTRIES], is_first=start == 0)
         yield batch if start else replace(batch, unread=unread)
+
+
+def _why_not(file: RemoteFile) -> str | None:
+    """Return why a file is not taken into a catalog; None where it is."""
+    if not is_path(file.path):
+        return "is no path below the address"
+    if not 0 <= file.size < _MAX_SIZE or not 0 <= file.mtime_s < MAX_TIME_S:
+        return "has a size or a time that no file has"
+    return None
 
 
 def is_path(text: str) -> bool:
@@ -129,7 +140,7 @@ def _list_s3(address: str) -> Iterator[RemoteFile]:
             for entry in page:
                 when = entry["last_modified"].timestamp()
                 yield RemoteFile(entry["path"], entry["size"], when, entry.get("e_tag") or "")
-    except (BaseError, OSError) as error:
+    except (BaseError, OSError, ValueError, OverflowError) as error:
         first = str(error).strip().splitlines()[0]
         raise refuse(f"{address} cannot be listed: {first}", exit_code=3) from None
 
@@ -180,9 +191,17 @@ def _links_of(page: str) -> list[str]:
         raise refuse(f"{page} cannot be listed: {failure}", exit_code=3) from None
     parser = _Links()
     parser.feed(text)
-    links = [urljoin(page, link) for link in parser.links]
+    links = filter(None, (_joined(page, link) for link in parser.links))
     below = [link for link in links if link.startswith(page) and link != page]
     return [link for link in below if not urlsplit(link).query and not urlsplit(link).fragment]
+
+
+def _joined(page: str, link: str) -> str | None:
+    """Return where a link leads; None where it is no address, and so leads nowhere."""
+    try:
+        return urljoin(page, link)
+    except ValueError:
+        return None
 
 
 def _remote_file(root: str, link: str) -> RemoteFile:

@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from types import CodeType
@@ -69,6 +69,28 @@ def walk(root: bytes, workers: int, entries: int = ENTRIES) -> Iterator[Batch]:
 def walk_some(root: bytes, folders: Sequence[bytes], entries: int, skipped: frozenset[bytes] = frozenset()) -> Batch:
     """Go through folders in this process until so many entries were seen, and into none that is skipped."""
     return _batch(walk_folders.walk_folders(root, list(folders), entries, _lists(), skipped))
+
+
+def labelled_batch(batch: Batch, label: str) -> Batch:
+    """Return a batch whose paths begin with the label of their root."""
+    top = label.encode() + b"/"
+    folders = Rows(_behind(batch.folders.names, top), batch.folders.numbers)
+    return replace(batch, folders=folders, unread=[(top + path, why) for path, why in batch.unread])
+
+
+def _behind(names: bytes, top: bytes) -> bytes:
+    return b"".join(top + name + b"\0" for name in names.split(b"\0")[:-1])
+
+
+def top_names(batch: Batch) -> list[bytes]:
+    """Return the names of files and folders that lie in the root itself, as far as the batch has them."""
+    folders = batch.folders.names.split(b"\0")[:-1]
+    tops = [folder.rstrip(b"/") for folder in folders if folder.count(b"/") == 1]
+    if b"" in folders:
+        at = folders.index(b"")
+        start = int(batch.counts[:at].sum())
+        tops += batch.files.names.split(b"\0")[start : start + int(batch.counts[at])]
+    return tops
 
 
 def _lists() -> bool:

@@ -1,4 +1,4 @@
-"""Watches a tree by inotify: hears in which folders something changed, and says when it cannot know any more."""
+"""Watches trees by inotify: hears in which folders something changed, and says when it cannot know any more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from podwright.data.tree.roots import Roots, is_address
 from podwright.spec.problems import refuse
 
 _EVENT = struct.Struct("iIII")
@@ -24,7 +25,7 @@ _READ_BYTES = 1 << 20
 
 @dataclass
 class Changes:
-    """Folders in which something changed, by their paths below the root."""
+    """Folders in which something changed, by their paths in the dataset."""
 
     folders: set[bytes] = field(default_factory=set)
     trees: set[bytes] = field(default_factory=set)
@@ -37,16 +38,18 @@ class Changes:
 
 
 class Watch:
-    """All folders of a tree under watch. It must be closed."""
+    """All folders of a dataset under watch, but of roots behind addresses. It must be closed."""
 
-    def __init__(self, root: bytes) -> None:
-        self._root = root
+    def __init__(self, roots: Roots) -> None:
+        self._roots = roots
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._file = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._file < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         self._paths: dict[int, bytes] = {}
-        self._add_tree(b"")
+        self._tops = [f"{label}/".encode() if label else b"" for label, root in roots if not is_address(root)]
+        for top in self._tops:
+            self._add_tree(top)
 
     def close(self) -> None:
         """End all watches."""
@@ -57,12 +60,12 @@ class Watch:
         while stack:
             folder = stack.pop()
             self._add(folder)
-            with suppress(OSError), os.scandir(self._root + b"/" + folder) as entries:
+            with suppress(OSError), os.scandir(self._roots.whole(folder)) as entries:
                 stack.extend(folder + e.name + b"/" for e in entries if e.is_dir(follow_symlinks=False))
 
     def _add(self, folder: bytes) -> None:
         flags = _MASK | _ONLY_FOLDERS | _NO_LINKS
-        number = self._libc.inotify_add_watch(self._file, self._root + b"/" + folder, flags)
+        number = self._libc.inotify_add_watch(self._file, self._roots.whole(folder), flags)
         if number >= 0:
             self._paths[number] = folder
         elif ctypes.get_errno() == errno.ENOSPC:
@@ -103,7 +106,7 @@ class Watch:
             return
         if mask & (_MOVE_SELF | _DELETE_SELF):
             # Of what was moved away the old path is known no more; whatever lies there now is looked at.
-            changes.lost = changes.lost or not folder
+            changes.lost = changes.lost or folder in self._tops
             return
         changes.folders.add(folder)
         if mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO):

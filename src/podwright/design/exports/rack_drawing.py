@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from podwright.design.domains import NVLINK_SWITCH, PARTS, POWER_SHELF
 from podwright.design.exports.svg import Drawing
 from podwright.design.floor import CABLE_MANAGER, Device, Rack, devices_of
 from podwright.design.plan import Blueprint
@@ -23,6 +24,8 @@ LEGEND = {
     "core": "compute core",
     "storage": "storage",
     "management": "management",
+    "nvlink": "NVLink switch",
+    "shelf": "power shelf",
     "sunk": "cable manager",
 }
 SWATCH = (16.0, 12.0)
@@ -54,8 +57,9 @@ def _row(design: Blueprint, row: str, racks: list[Rack], rows: int, tokens: str)
         title += f", {PER_LINE} places to a line"
     drawing.words(LEFT, 32, title, 20)
     total = f"all {rows} rows: " if rows > 1 else ""
-    limit = design.pod.racks.limit_w / 1000
-    power = f"{total}{len(floor.racks)} racks, {floor.power_text}, at most {limit:g} kW a rack"
+    limits = sorted({rack.limit_w / 1000 for rack in floor.racks})
+    limit = " or ".join(f"{limit_kw:g}" for limit_kw in limits)
+    power = f"{total}{len(floor.racks)} racks, {floor.power_text}, at most {limit} kW a rack"
     if floor.unknown_power:
         power += f"; power not known of {', '.join(floor.unknown_power)}"
     drawing.words(LEFT, 52, power, 12, "soft")
@@ -90,14 +94,14 @@ def _legend(drawing: Drawing, kinds: set[str]) -> None:
 
 
 def _rack(drawing: Drawing, design: Blueprint, rack: Rack, x: float, y: float) -> None:
-    units, limit_w = design.pod.racks.rack_units, design.pod.racks.limit_w
+    units = design.pod.racks.rack_units
     drawing.words(x, y - 26, rack.name, 14)
     facts = [rack.short_power, f"{rack.used_units} of {units} U"]
     drawing.words(x, y - 12, ", ".join(filter(None, facts)), 10, "soft")
     # How much of what the rack may draw is drawn.
     drawing.box("sunk", x, y - BAR - 2, WIDTH, BAR - 2)
     if rack.power_w:
-        drawing.box("full", x, y - BAR - 2, WIDTH * min(rack.power_w / limit_w, 1), BAR - 2)
+        drawing.box("full", x, y - BAR - 2, WIDTH * min(rack.power_w / rack.limit_w, 1), BAR - 2)
     drawing.box("frame", x, y, WIDTH, units * UNIT)
     for unit, device, top in _stacked(rack, y, units):
         height = device.rack_units * UNIT
@@ -117,6 +121,8 @@ def _class(device: Device) -> str:
         return "node"
     if device.kind == CABLE_MANAGER:
         return "sunk"
+    if device.kind in PARTS:
+        return {NVLINK_SWITCH: "nvlink", POWER_SHELF: "shelf"}[device.kind]
     if device.kind == "storage" or device.kind.startswith("storage "):
         return "storage"
     if device.kind.startswith("management"):

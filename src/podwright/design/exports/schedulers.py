@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from podwright.design.plan import Blueprint
-from podwright.design.topology import Topology, node_labels, topology_conf, topology_yaml
+from podwright.design.topology import Topology, block_conf, block_yaml, node_labels, topology_conf, topology_yaml
 
 
 def scheduler_files(design: Blueprint) -> dict[str, str]:
     """Return the files by their paths."""
     slurm = _topology(design, "slurm")
-    return {
+    files = {
         "slurm/topology.conf": f"# {design.pod.name}: a switch for each scalable unit\n{topology_conf(slurm)}",
         "slurm/topology.yaml": topology_yaml(slurm),
         "kubernetes/node-labels.yaml": _labels_yaml(design),
     }
+    if slurm.is_blocks:
+        head = f"# {design.pod.name}: a block for each NVLink domain, for topology/block of Slurm 23.11 and later\n"
+        files["slurm/block/topology.conf"] = f"{head}{block_conf(slurm)}"
+        files["slurm/block/topology.yaml"] = block_yaml(slurm)
+    return files
 
 
 def _topology(design: Blueprint, kind: str) -> Topology:

@@ -17,6 +17,8 @@ CLASSES = {
     "core": ("paper", "series-2"),
     "storage": ("paper", "series-4"),
     "management": ("paper", "series-5"),
+    "nvlink": ("accent-soft", "line-strong"),
+    "shelf": ("paper", "series-6"),
     "frame": (None, "line-strong"),
     "hair": (None, "line"),
     "full": ("accent", None),

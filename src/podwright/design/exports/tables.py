@@ -47,12 +47,17 @@ def _shared(design: Blueprint) -> dict[Cable, Cable]:
 
 def label_list(design: Blueprint) -> str:
     """Return the labels for a label printer: one row for each plug, this end first."""
+    return write_csv(LABEL_HEAD, label_rows(design))
+
+
+def label_rows(design: Blueprint) -> list[tuple[str, ...]]:
+    """Return the labels, a row for each plug."""
     rows: list[tuple[str, ...]] = []
     for group in design.cage_groups:
         for laid in group.cables[:1] if group.is_shared else group.cables:
             rest = bundle_of(design.floor, laid.cable), laid.metres, design.sockets.label(laid.cable)
             rows += [(near, far, *rest) for near, far in _plugs(design, group, laid.cable)]
-    return write_csv(LABEL_HEAD, rows)
+    return rows
 
 
 def _plugs(design: Blueprint, group: CageGroup, cable: Cable) -> Iterator[tuple[str, str]]:

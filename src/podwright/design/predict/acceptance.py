@@ -73,8 +73,8 @@ class AcceptanceSheet:
 
     @property
     def is_checked(self) -> bool:
-        """Return whether published curves of so many nodes have checked the model."""
-        return len(self.placement.hosts) <= CHECKED_NODES
+        """Return whether published curves of so many nodes have checked the model; of NVLink domains there are none."""
+        return not self.placement.domains and len(self.placement.hosts) <= CHECKED_NODES
 
     @property
     def scattered_share(self) -> float:
@@ -90,7 +90,10 @@ class AcceptanceSheet:
     def origin(self) -> str:
         """Return what the sheet rests on, in lines."""
         lines = list(VALIDATED)
-        if not self.is_checked:
+        if self.placement.domains:
+            lines[-1] += ";"
+            lines.append("nothing has checked it on NVLink domains of several nodes: no alarm")
+        elif not self.is_checked:
             lines[-1] += ";"
             lines.append(f"above {CHECKED_NODES} nodes nothing has checked it: no alarm")
         return "\n".join(lines)
@@ -98,10 +101,10 @@ class AcceptanceSheet:
     @property
     def settings(self) -> str:
         """Return the command of the test and the variables it needs to measure what the sheet expects."""
-        nodes = len(self.placement.hosts)
+        nodes = self.placement.machines
         if nodes == 1:
             return TEST
-        if nodes == 2:
+        if nodes == 2 and not self.placement.domains:
             return f"NCCL_ALGO=Ring {TEST}"
         return f"NCCL_COLLNET_ENABLE=0 {TEST}"
 
@@ -121,7 +124,8 @@ class AcceptanceSheet:
         return {
             "nodes": len(placement.hosts),
             "hosts": fold_hosts(list(placement.hosts)),
-            "gpus": len(placement.hosts) * wires.gpus,
+            "gpus": placement.gpus,
+            "nvlink_domains": len(placement.domains) or None,
             "span": placement.span,
             "nvlink_gb_s": round(wires.family.nvlink_gb_s, 1),
             "network_gb_s": round(wires.network_gb_s, 1),

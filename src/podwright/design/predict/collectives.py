@@ -85,6 +85,10 @@ FAMILIES = (
     GpuFamily("H100", 18 * 20.6, nvls_share=0.85),
     GpuFamily("H200", 18 * 20.6, nvls_share=0.85),
     GpuFamily("B200", 18 * 40.1, nvls_share=0.74),
+    # NCCL knows these as B200: its constants go by the generation.
+    GpuFamily("B300", 18 * 40.1, nvls_share=0.74),
+    GpuFamily("GB200", 18 * 40.1, nvls_share=0.74),
+    GpuFamily("GB300", 18 * 40.1, nvls_share=0.74),
 )
 
 

@@ -48,12 +48,35 @@ class Placement:
     climb: Climb | None = None
     in_network: bool = False
     pods: int = 1
+    domains: tuple[int, ...] = ()
+    """How many of the nodes are in each NVLink domain; nothing where a node is one by itself."""
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs of all nodes."""
+        return len(self.hosts) * self.wires.gpus
+
+    @property
+    def machines(self) -> int:
+        """Return how many machines the job has for its GPUs: NVLink domains, or nodes."""
+        return len(self.domains) or len(self.hosts)
+
+    def first(self, nodes: int) -> Placement:
+        """Return the placement of the first so many nodes in the same domains."""
+        domains, left = [], nodes
+        for count in self.domains:
+            domains.append(min(count, left))
+            left -= domains[-1]
+        return replace(self, hosts=self.hosts[:nodes], domains=tuple(filter(None, domains)))
 
     @property
     def span(self) -> str:
         """Return the widest thing the job crosses."""
         if len(self.hosts) == 1:
             return "one node"
+        if self.domains and self.pods == 1:
+            count = len(self.domains)
+            return "one NVLink domain" if count == 1 else f"{count} NVLink domains"
         if self.pods > 1:
             return f"{self.pods} pods"
         return "one scalable unit" if len(self.per_unit) == 1 else f"{len(self.per_unit)} scalable units"
@@ -79,10 +102,12 @@ def place(pod: Pod, hosts: Sequence[str], pods: int = 1) -> Placement:
     if len(models) > 1:
         names = " and ".join(str(name) for name in models)
         raise refuse(f"these nodes are not alike: {names}", hint="name nodes of one model with --hosts")
-    counts = tuple(len(unit.hosts) for unit in topology_of(pod).part(hosts).units)
+    topology = topology_of(pod).part(hosts)
+    counts = tuple(len(unit.hosts) for unit in topology.units)
+    domains = tuple(len(block.hosts) for block in topology.blocks)
     fabric = pod.compute_fabric()
     wires = wires_of(next(iter(models.values())), fabric.switch if fabric else None)
-    placement = Placement(tuple(hosts), counts, wires, _climb(pod), _reduces_in_network(pod), pods)
+    placement = Placement(tuple(hosts), counts, wires, _climb(pod), _reduces_in_network(pod), pods, domains)
     needs_network(job(placement))
     return placement
 
@@ -108,13 +133,22 @@ def first_hosts(pod: Pod, count: int) -> list[str]:
 def job(placement: Placement, order: str = "in order", climb: Climb | None = None) -> CollectiveJob:
     """Return the job as the models see it; `scattered` is the worst order of ranks: every neighbour in another unit."""
     share = _share(placement, order, climb or placement.climb)
-    return CollectiveJob(len(placement.hosts), placement.wires, share, placement.in_network)
+    return CollectiveJob(placement.machines, _machine_wires(placement), share, placement.in_network)
+
+
+def _machine_wires(placement: Placement) -> Wires:
+    """Return what one machine offers: of NVLink domains what the smallest has, all of whose ports carry its share."""
+    if not placement.domains:
+        return placement.wires
+    nodes, wires = min(placement.domains), placement.wires
+    gpus = ceil(placement.gpus / len(placement.domains))
+    return replace(wires, gpus=gpus, nics=nodes * wires.nics)
 
 
 def failures(placement: Placement) -> list[BrokenPart]:
     """Return what is left of the wires when one thing is broken; only what this job would feel."""
-    nodes, nics = len(placement.hosts), placement.wires.nics
-    if nodes == 1:
+    nics = _machine_wires(placement).nics
+    if placement.machines == 1:
         return []
     left = (nics - 1) / nics
     broken_parts = [BrokenPart("port of a node", left, left)]
@@ -135,11 +169,14 @@ def failures(placement: Placement) -> list[BrokenPart]:
 def _share(placement: Placement, order: str, climb: Climb | None) -> float:
     """Return the part of the ports' bandwidth that gets through the narrowest place on the way.
 
-    In order, one neighbour of each unit lies outside it; scattered, all do. Between pods the core's taper counts.
+    In order, one neighbour of each unit lies outside it, or all nodes of an NVLink domain; scattered, all do.
+    Between pods the core's taper counts.
     """
     if climb is None or (len(placement.per_unit) == 1 and placement.pods == 1):
         return 1.0
-    outside = 1 if order == "in order" else max(placement.per_unit)
+    outside = max(placement.per_unit)
+    if order == "in order":
+        outside = max(placement.domains, default=1)
     width = float(climb.uplinks)
     if placement.pods > 1 or len(placement.per_unit) > climb.leaves:
         width /= climb.taper

@@ -8,6 +8,7 @@ from typing import Any
 
 from podwright import theme
 from podwright.design.exports.series_drawing import series_svg
+from podwright.design.predict.coverage import PUBLISHED_BETWEEN, PUBLISHED_BEYOND, Coverage, between, beyond
 from podwright.design.predict.scaling_errors import Error, errors, series_met, summary
 from podwright.design.predict.series import (
     KNOWN_DOUBLING,
@@ -39,11 +40,23 @@ class SeriesPrediction:
         return summary(self.held_out)
 
     @property
+    def between(self) -> Coverage:
+        """Return how many of its own middle sizes lay in their intervals when they were left out."""
+        return between(self.series)
+
+    @property
+    def beyond(self) -> Coverage:
+        """Return the same of its largest sizes."""
+        return beyond(self.series)
+
+    @property
     def origin(self) -> str:
         """Return what the forecasts rest on, in lines."""
         lines = [
-            f"modelled; {KNOWN_ERROR * 100:.0f} % either way holds 19 of 20 published sizes between",
-            f"fitted ones, and {KNOWN_DOUBLING * 100:.0f} % more for each doubling beyond them",
+            f"modelled; {KNOWN_ERROR * 100:.0f} % either way between fitted sizes,"
+            f" {KNOWN_DOUBLING * 100:.0f} % more for each",
+            "doubling beyond them; of published sizes that were left out this held",
+            f"{PUBLISHED_BETWEEN.text} between others, {PUBLISHED_BEYOND.text} beyond",
         ]
         if not all(measured.batch_known for measured in self.series):
             lines.append("where no batch is known it is taken as the same throughout:")
@@ -63,8 +76,14 @@ class SeriesPrediction:
             "series": [_series_json(measured, self.held_out) for measured in self.series],
             "within_10_percent": len(series_met(self.held_out)),
             "within_10_percent_ends_alone": len(series_met(self.held_out, guessed=True)),
+            "coverage": _coverage_json(self.between, self.beyond),
+            "published_coverage": _coverage_json(PUBLISHED_BETWEEN, PUBLISHED_BEYOND),
             "origin": {"kind": "modelled", "note": self.origin.replace("\n", " ")},
         }
+
+
+def _coverage_json(inside: Coverage, outside: Coverage) -> dict[str, Any]:
+    return {"interpolation": inside.as_json(), "extrapolation": outside.as_json()}
 
 
 def _series_json(measured: Series, held_out: Sequence[Error]) -> dict[str, Any]:

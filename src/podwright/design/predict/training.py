@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from podwright.design.predict.collectives import chosen
+from podwright.design.predict.collectives import CollectiveJob, chosen
 from podwright.design.predict.placement import Placement, job
 from podwright.design.predict.scaling import (
     DOUBLING_ERROR,
@@ -172,9 +172,16 @@ def _all_reduce_s(placement: Placement, size_bytes: int | None, nodes: tuple[int
     """Return the modelled all-reduce on the run's number of nodes and on the asked one; 0 when no size is known."""
     if size_bytes is None:
         return 0.0, 0.0
-    largest = job(placement)
-    before, after = (chosen(replace(largest, nodes=count), size_bytes).time_s for count in nodes)
+    before, after = (chosen(_job_of(placement, count), size_bytes).time_s for count in nodes)
     return before, after
+
+
+def _job_of(placement: Placement, nodes: int) -> CollectiveJob:
+    """Return the job of some of the nodes, on the wires that all of them have."""
+    largest = job(placement)
+    if placement.domains:
+        return replace(job(placement.first(nodes)), share=largest.share)
+    return replace(largest, nodes=nodes)
 
 
 def _doublings(first: int, last: int) -> list[int]:

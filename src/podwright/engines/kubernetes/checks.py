@@ -134,15 +134,15 @@ def _claims(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: K
         return
     if scheduler.claim:
         claim = facts.claims.get(scheduler.claim)
-        for problem in claim_problems(scheduler.claim, claim, True, request.workload.nodes):
+        for problem in claim_problems(scheduler.claim, claim, True, request.workload.allocated_nodes):
             raise refuse(problem, hint="`claim:` of the scheduler in the pod file names it")
     for mount in mounts(request, pod):
         field = next(
-            (f"data.{name}" for name, path in request.target_paths().items() if path.startswith(mount.path)),
+            (f"data.{name}" for name, path in request.target_paths() if path.startswith(mount.path)),
             "checkpoint",
         )
         claim = facts.claims.get(mount.claim)
-        for problem in claim_problems(mount.claim, claim, not mount.read_only, request.workload.nodes):
+        for problem in claim_problems(mount.claim, claim, not mount.read_only, request.workload.allocated_nodes):
             yield field, problem, f"`podwright pod grant {pod.name}` makes the claims of the pod's storage"
 
 
@@ -150,16 +150,17 @@ def _staged(request: Request, pod: Pod, facts: KubernetesFacts) -> Iterator[Prob
     """Yield why data cannot be brought to the nodes; the claim of the cache is the site's to mend."""
     folders = [mount.path for mount in mounts(request, pod)]
     for name, given in request.staged.items():
-        if given.path and not any(is_in(given.path, folder) for folder in folders):
-            hint = "scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address"
-            yield f"data.{name}", f"{given.path} is on no storage of the pod that containers see", hint
+        for path in given.paths:
+            if not any(is_in(path, folder) for folder in folders):
+                hint = "scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address"
+                yield f"data.{name}", f"{path} is on no storage of the pod that containers see", hint
     size, most = sum(len(given.manifest) for given in request.staged.values()), MAX_MANIFEST_PIECES * PIECE_BYTES
     if size > most:
         message = f"the list of its files takes {format_size(size)}; {format_size(most)} travel to Kubernetes"
         yield "data", message, "choose fewer samples, or pack them into tar shards"
     if request.staged and pod.cache.claim and facts.claims is not None:
         claim = facts.claims.get(pod.cache.claim)
-        for problem in claim_problems(pod.cache.claim, claim, True, request.workload.nodes):
+        for problem in claim_problems(pod.cache.claim, claim, True, request.workload.allocated_nodes):
             raise refuse(problem, hint="`claim:` of the `cache` in the pod file names it")
 
 

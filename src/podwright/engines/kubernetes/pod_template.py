@@ -45,7 +45,7 @@ def launcher_template(run: RunSpec, run_id: str) -> Object:
 
 def _metadata(run: RunSpec, run_id: str) -> Object:
     metadata: Object = {"labels": names.labels(run_id, run.parent, run.name)}
-    if run.queue and run.by_unit:
+    if run.queue and run.near:
         metadata["annotations"] = {"kueue.x-k8s.io/podset-preferred-topology": names.UNIT}
     if run.placement.scheduler:
         metadata.setdefault("annotations", {})[names.GROUP] = run_id
@@ -72,8 +72,9 @@ def pod_spec(run: RunSpec, run_id: str) -> Object:
     spec |= {"automountServiceAccountToken": False, "enableServiceLinks": False}
     spec["securityContext"] = _who(run)
     spec["tolerations"] = _tolerations(run)
-    if run.by_unit:
-        spec["affinity"] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(run_id)]}}
+    if run.near:
+        wishes = [_near(run_id, label, 100 // place) for place, label in enumerate(run.near, 1)]
+        spec["affinity"] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": wishes}}
     spec["volumes"] = _volumes(run, run_id)
     return spec
 
@@ -101,10 +102,10 @@ def gone_tolerations() -> list[Object]:
     return [{"key": f"node.kubernetes.io/{why}", **gone} for why in ("unreachable", "not-ready")]
 
 
-def _near(run_id: str) -> Object:
+def _near(run_id: str, key: str, weight: int) -> Object:
     """Return a wish, not a demand: a unit that is nearly full must not keep a run from starting."""
     same = {"matchLabels": {names.RUN: run_id}}
-    return {"weight": 100, "podAffinityTerm": {"labelSelector": same, "topologyKey": names.UNIT}}
+    return {"weight": weight, "podAffinityTerm": {"labelSelector": same, "topologyKey": key}}
 
 
 def _volumes(run: RunSpec, run_id: str) -> list[Object]:

@@ -110,9 +110,10 @@ def problems(workload: Workload, facts: KubernetesFacts, model: NodeModel | None
         hint = "the RDMA shared device plugin makes them known: `podwright pod up`"
         yield "resources.rdma", "no node of the cluster offers RDMA devices (rdma/...)", hint
     room = sum(kind.count * _fit(kind, wanted) for kind in facts.nodes)
-    if not lacking and room < workload.nodes:
+    asked_for = workload.allocated_nodes
+    if not lacking and room < asked_for:
         nodes = sum(kind.count for kind in facts.nodes)
-        yield "nodes", f"{workload.nodes} are asked for; the {nodes} nodes of the cluster hold {room} such", None
+        yield "nodes", f"{asked_for} are asked for; the {nodes} nodes of the cluster hold {room} such", None
 
 
 def amount_of(workload: Workload, name: str, value: str | int) -> int:

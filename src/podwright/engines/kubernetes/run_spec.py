@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from podwright.clients.kubernetes.kinds import KINDS, ObjectKind
-from podwright.clients.kubernetes.names import ACCOUNT, USER, code_names
+from podwright.clients.kubernetes.names import ACCOUNT, CLIQUE, NVLINK_DOMAIN, UNIT, USER, code_names
 from podwright.design.topology import unit_size
 from podwright.engines.kubernetes.data import RunData, run_data
 from podwright.engines.kubernetes.facts import KubernetesFacts
@@ -82,7 +82,8 @@ class RunSpec:
     """The run that must succeed first."""
     queue: str | None
     priority: str | None
-    by_unit: bool
+    near: tuple[str, ...]
+    """Labels of nodes: where these are alike its Kubernetes pods are near each other. The narrowest comes first."""
     secrets: tuple[str, ...]
     mounts: tuple[Mount, ...]
     payload: str
@@ -110,6 +111,17 @@ class RunSpec:
         return self.kind is KINDS["mpi"]
 
 
+def near_labels(pod: Pod) -> tuple[str, ...]:
+    """Return the labels by which nodes of a pod are near each other, the narrowest first."""
+    has_domains = any(group.model.nvlink_domain for group in pod.nodes)
+    labels = {
+        CLIQUE: has_domains,
+        NVLINK_DOMAIN: has_domains,
+        UNIT: unit_size(pod) is not None,
+    }
+    return tuple(label for label, is_there in labels.items() if is_there)
+
+
 def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, facts: KubernetesFacts) -> RunSpec:
     """Return what a request is to this cluster, with every default decided."""
     workload, openshift = request.workload, scheduler.dialect == "openshift"
@@ -120,7 +132,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         name=workload.name,
         namespace=namespace_of(workload, scheduler, facts.home),
         counted=facts.version >= COUNTS,
-        nodes=workload.nodes,
+        nodes=workload.allocated_nodes,
         ranks_per_node=workload.ranks_per_node,
         kind=kind_of(workload),
         image=facts.code_image or image_of(workload, scheduler),
@@ -135,7 +147,7 @@ def run_spec_of(request: Request, pod: Pod, scheduler: KubernetesScheduler, fact
         after=request.after,
         queue=workload.kubernetes.queue,
         priority=workload.kubernetes.priority,
-        by_unit=workload.nodes > 1 and unit_size(pod) is not None,
+        near=near_labels(pod) if workload.allocated_nodes > 1 else (),
         secrets=workload.secrets,
         mounts=tuple(mounts(request, pod)),
         payload=facts.payload,
@@ -186,7 +198,7 @@ def mounts(request: Request, pod: Pod) -> list[Mount]:
     mounted = []
     checkpoint = request.workload.checkpoint
     for storage in pod.storage:
-        inside = [path for path in request.target_paths().values() if storage.mount and is_in(path, storage.mount)]
+        inside = [path for _, path in request.target_paths() if storage.mount and is_in(path, storage.mount)]
         writes = storage.mount is not None and is_in(checkpoint, storage.mount)
         if storage.mount and (inside or writes):
             mounted.append(Mount(storage.name, storage.mount, not writes))

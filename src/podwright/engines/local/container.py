@@ -108,12 +108,12 @@ def problems(request: Request, facts: ContainerFacts) -> list[Problem]:
     if workload.resources.gpus and not facts.gpu_list:
         hint = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml   (of NVIDIA's container toolkit, as root)"
         problems.append(("resources.gpus", "podman does not know the GPUs of this machine", hint))
-    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
-    paths["checkpoint"] = workload.checkpoint
+    paths = [(f"data.{name}", path) for name, path in request.target_paths()]
+    paths.append(("checkpoint", workload.checkpoint))
     message = "a path with `:` cannot be mounted into a container"
     return problems + [
         (field, message, "give it another name, or a link to it")
-        for field, path in paths.items()
+        for field, path in paths
         if path.startswith("/") and ":" in path
     ]
 
@@ -135,7 +135,7 @@ def files(request: Request, facts: ContainerFacts) -> dict[str, str]:
 
 
 def podman_arguments(
-    workload: Workload, data: Mapping[str, str], facts: ContainerFacts, volumes: Sequence[str] = ()
+    workload: Workload, data: Sequence[str], facts: ContainerFacts, volumes: Sequence[str] = ()
 ) -> list[str]:
     """Return the command line, word by word as a shell reads it; what only the node knows is a variable of node.sh."""
     assert facts.image is not None, "a run without its image is refused before"
@@ -192,7 +192,7 @@ def _machine_options(workload: Workload, facts: ContainerFacts) -> Iterator[str]
         yield from (f"--device={INFINIBAND}", "--cap-add=IPC_LOCK")
 
 
-def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
+def _mounts(workload: Workload, data: Sequence[str]) -> list[str]:
     """Return the options that show absolute paths inside where they are outside; data is only read.
 
     A path inside another comes with it.
@@ -200,7 +200,7 @@ def _mounts(workload: Workload, data: Mapping[str, str]) -> list[str]:
     kept: set[PurePosixPath] = set()
     if workload.checkpoint.startswith("/"):
         kept = {PurePosixPath(workload.checkpoint)}
-    read = {PurePosixPath(path) for path in data.values()} - kept
+    read = {PurePosixPath(path) for path in data} - kept
     read = {path for path in read if not read.intersection(path.parents)}
     mounts = [f"--volume={path}:{path}:ro" for path in sorted(read)]
     return mounts + [f"--volume={path}:{path}" for path in sorted(kept)]

@@ -58,6 +58,7 @@ class LocalFacts:
     memory_bytes: int
     mpirun: bool
     missing_data: tuple[str, ...] = ()
+    """Paths that are not there."""
     container: container.ContainerFacts | None = None
     """None for a run without a container."""
 
@@ -107,7 +108,7 @@ class LocalEngine(Engine):
         path = f'{own}:"$PATH"'
         if os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
             path = f'"$PATH":{own}'
-        missing = [name for name, path in request.target_paths().items() if not Path(path).exists()]
+        missing = [path for _, path in request.target_paths() if not Path(path).exists()]
         return LocalFacts(
             python=sys.executable,
             path=path,
@@ -122,7 +123,7 @@ class LocalEngine(Engine):
     def plan(self, request: Request, facts: LocalFacts) -> LocalJob:
         """Plan one order for each part; all nodes of a run are on this machine."""
         self._check(request, facts)
-        several = request.workload.nodes > 1
+        several = request.workload.allocated_nodes > 1
         env = {}
         if several:
             env["GLOO_SOCKET_IFNAME"] = "lo"
@@ -159,10 +160,11 @@ class LocalEngine(Engine):
     def _check(self, request: Request, facts: LocalFacts) -> None:
         workload = request.workload
         problems: list[tuple[str, str, str | None]] = []
-        if workload.resources.gpus * workload.nodes > len(facts.gpus):
+        nodes = workload.allocated_nodes
+        if workload.resources.gpus * nodes > len(facts.gpus):
             wanted = str(workload.resources.gpus)
-            if workload.nodes > 1:
-                wanted = f"{workload.nodes} x {wanted}"
+            if nodes > 1:
+                wanted = f"{nodes} x {wanted}"
             message = f"{wanted} GPUs are asked for and this machine has {len(facts.gpus)}"
             hint = "run it on a pod with --on, or try it here with --set resources.gpus=0"
             problems.append(("resources.gpus", message, hint))
@@ -171,9 +173,10 @@ class LocalEngine(Engine):
             problems.append(("launcher", "mpirun is not on this machine", hint))
         if not workload.local.oversubscribe:
             problems += _too_much(workload, facts)
-        for name in facts.missing_data:
-            message = f"{workload.data[name]} is not on this machine"
-            problems.append((f"data.{name}", message, "an absolute path must be there already"))
+        for name, path in request.target_paths():
+            if path in facts.missing_data:
+                message = f"{path} is not on this machine"
+                problems.append((f"data.{name}", message, "an absolute path must be there already"))
         if facts.container:
             problems += container.problems(request, facts.container)
         if problems:
@@ -285,30 +288,28 @@ def side_by_side(workload: Workload, parts: int, facts: LocalFacts) -> int:
 
     Repeats of a run are samples: what runs beside one would change what it measures.
     """
-    declared = workload.resources
+    declared, nodes = workload.resources, workload.allocated_nodes
     if declared.cpus is None or not workload.matrix:
         return 1
-    fits = [parts, facts.cpus // (declared.cpus * workload.nodes)]
+    fits = [parts, facts.cpus // (declared.cpus * nodes)]
     if declared.gpus:
-        fits.append(len(facts.gpus) // (declared.gpus * workload.nodes))
+        fits.append(len(facts.gpus) // (declared.gpus * nodes))
     if declared.memory_bytes:
-        fits.append(facts.memory_bytes // (declared.memory_bytes * workload.nodes))
+        fits.append(facts.memory_bytes // (declared.memory_bytes * nodes))
     return max(1, min(fits))
 
 
 def _too_much(workload: Workload, facts: LocalFacts) -> Iterator[tuple[str, str, str]]:
     """Yield what would bring this machine to a stand: all nodes of a run share its cores and its memory."""
     hint = "run it on a pod with --on, or try it here all the same with --set local.oversubscribe=true"
-    bound = max(MIN_NODES, NODES_PER_CPU * facts.cpus)
-    if workload.nodes > bound:
-        message = (
-            f"{workload.nodes} nodes are asked for; this machine has {count(facts.cpus, 'CPU')} and carries {bound}"
-        )
+    bound, nodes = max(MIN_NODES, NODES_PER_CPU * facts.cpus), workload.allocated_nodes
+    if nodes > bound:
+        message = f"{nodes} nodes are asked for; this machine has {count(facts.cpus, 'CPU')} and carries {bound}"
         yield "nodes", message, hint
-    wanted_bytes = (workload.resources.memory_bytes or 0) * workload.nodes
+    wanted_bytes = (workload.resources.memory_bytes or 0) * nodes
     if wanted_bytes > facts.memory_bytes:
         wanted, there = format_size(wanted_bytes), format_size(facts.memory_bytes)
-        message = f"{wanted} are asked for, by {count(workload.nodes, 'node')}; this machine has {there}"
+        message = f"{wanted} are asked for, by {count(nodes, 'node')}; this machine has {there}"
         yield "resources.memory", message, hint
 
 

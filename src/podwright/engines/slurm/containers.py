@@ -151,13 +151,11 @@ def _image_problems(image: str, kind: ContainerRuntime) -> list[Problem]:
 
 def _path_problems(request: Request) -> list[Problem]:
     """Return the paths that cannot be mounted: a colon or a comma ends a path wherever mounts are listed."""
-    paths = {f"data.{name}": path for name, path in request.target_paths().items()}
-    paths["checkpoint"] = request.workload.checkpoint
+    paths = [(f"data.{name}", path) for name, path in request.target_paths()]
+    paths.append(("checkpoint", request.workload.checkpoint))
     message = "a path with `:`, `,` or `$` cannot be mounted into a container"
     return [
-        (field, message, "give it another name, or a link to it")
-        for field, path in paths.items()
-        if UNMOUNTABLE.search(path)
+        (field, message, "give it another name, or a link to it") for field, path in paths if UNMOUNTABLE.search(path)
     ]
 
 
@@ -170,7 +168,7 @@ def _cache_problems(request: Request, pod: Pod, facts: SlurmFacts) -> list[Probl
 
 def _paths(request: Request) -> list[str]:
     """Return the absolute paths the run needs; one inside another comes with it."""
-    paths = {PurePosixPath(path) for path in request.target_paths().values()}
+    paths = {PurePosixPath(path) for _, path in request.target_paths()}
     if request.workload.checkpoint.startswith("/"):
         paths.add(PurePosixPath(request.workload.checkpoint))
     return sorted(str(path) for path in paths if not paths.intersection(path.parents))

@@ -21,9 +21,10 @@ from podwright.engines.slurm import prefetch
 from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.controller import Controller, last_word
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.mpi import mpi_command
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder, switches_wait_s
-from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, render_script, script_job
 from podwright.engines.slurm.shared_folder import prove_shared
 from podwright.engines.slurm.shell import host_at_work, shell_step
 from podwright.engines.slurm.site import run_path, site_of
@@ -62,6 +63,7 @@ class SlurmProbe:
     proved: bool
     """That login and compute nodes share the folder was seen before."""
     missing_data: tuple[str, ...] = ()
+    """Paths that are not there."""
 
 
 @dataclass(frozen=True)
@@ -169,15 +171,15 @@ class SlurmEngine(Engine):
             raise refuse(f"Slurm does not answer: {last_word(answer)}", hint="does `sinfo` work there?", exit_code=3)
         slurm = parse_probe(answer.text)
         folder = cluster_folder(self._scheduler, slurm)
-        data = request.target_paths()
-        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data.values()])
+        data = [path for _, path in request.target_paths()]
+        look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
         if look.code:
             message = f"the folder {folder} of the scheduler cannot be made: {last_word(look)}"
             raise refuse(message, hint="name one that you can write, with `folder:` of the scheduler in the pod file")
         lines = look.text.splitlines()
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
-        names = tuple(name for name, path in data.items() if path in missing)
-        return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=names)
+        missing_data = tuple(path for path in data if path in missing)
+        return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=missing_data)
 
     def preflight(self, job: Job) -> None:
         """Prove once that login and compute nodes share the folder."""

@@ -63,13 +63,15 @@ def sbatch_lines(options: Iterable[tuple[str, str]]) -> str:
 
 def step_options(request: Request, facts: SlurmFacts) -> list[str]:
     """Return the options of the one step: a pilot on each node, which sees all that the job was given there."""
-    nodes, cpus = request.workload.nodes, _cpus(request.workload, facts)
+    nodes, cpus = request.workload.allocated_nodes, _cpus(request.workload, facts)
     options = ["--export=ALL", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
     if cpus:
         options.append(f"--cpus-per-task={cpus}")
     options += unbound(facts)
+    # With spares the step outlives a pilot and a node; else what is lost is given to Slurm to replace.
+    bad_exit = ["--kill-on-bad-exit=0", "--no-kill"] if request.workload.spares else ["--kill-on-bad-exit=1"]
     # What a rank starts with srun of its own shares all there is with the pilots.
-    return [*options, "--overlap", "--mpi=none", "--kill-on-bad-exit=1", "--wait=0", "--label"]
+    return [*options, "--overlap", "--mpi=none", *bad_exit, "--wait=0", "--label"]
 
 
 def unbound(facts: SlurmFacts) -> list[str]:
@@ -86,12 +88,14 @@ def _name(request: Request) -> Options:
 def _size(request: Request, facts: SlurmFacts) -> Options:
     workload, resources = request.workload, request.workload.resources
     cpus, memory = _cpus(workload, facts), resources.memory_bytes
-    options: Options = [("--nodes", str(workload.nodes)), ("--ntasks-per-node", "1")]
+    options: Options = [("--nodes", str(workload.allocated_nodes)), ("--ntasks-per-node", "1")]
     if cpus:
         options.append(("--cpus-per-task", str(cpus)))
     options += _gpus(workload, facts)
     if memory is not None:
         options.append(("--mem", f"{_mib(memory)}M"))
+    if workload.spares:
+        options.append(("--no-kill", ""))  # the job goes on when a node is lost
     if workload.slurm.exclusive:
         options.append(("--exclusive", ""))
     if workload.slurm.exclusive and memory is None:
@@ -168,7 +172,7 @@ def _place(workload: Workload, pod: Pod, facts: SlurmFacts) -> Options:
 def switches_wait_s(workload: Workload, pod: Pod, facts: SlurmFacts) -> float:
     """Return how long a job waits at most for nodes under one leaf switch; 0 where it takes any."""
     unit = unit_size(pod)
-    if facts.topology != "tree" or unit is None or not 1 < workload.nodes <= unit:
+    if facts.topology != "tree" or unit is None or not 1 < workload.allocated_nodes <= unit:
         return 0.0
     return SWITCHES_S
 
@@ -294,9 +298,9 @@ def _node_problems(workload: Workload, partitions: list[Partition]) -> Iterator[
     lacking = list(_lacking(workload, kinds, where))
     yield from lacking
     most = max(_most_nodes(workload, partition) for partition in partitions)
-    if not lacking and workload.nodes > most:
+    if not lacking and workload.allocated_nodes > most:
         such = "such nodes" if any(partition.size > most for partition in partitions) else "nodes"
-        yield "nodes", f"{workload.nodes} nodes are asked for; {where} gives {most} {such}", None
+        yield "nodes", f"{workload.allocated_nodes} nodes are asked for; {where} gives {most} {such}", None
 
 
 def _names_of(partitions: list[Partition]) -> str:
@@ -372,7 +376,7 @@ def _mpi_problems(workload: Workload, facts: SlurmFacts) -> Iterator[Problem]:
     in_container = workload.runtime == "container"
     # An image or a `module load` may bring mpirun along.
     may_be_brought = bool(workload.setup) or in_container
-    if workload.nodes > 1 and in_container:
+    if workload.allocated_nodes > 1 and in_container:
         message = "ranks of MPI in containers on several nodes cannot be started from inside one of them"
         yield "launcher", message, "set `runtime: bare`, or `launcher: ranks` or `torchrun`"
     elif not (facts.mpi_plugin or "mpirun" in facts.programs or may_be_brought):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from podwright.engines.slurm.containers import JOB, RUN, wrap
 from podwright.engines.slurm.prefetch import PrefetchJob, job_name, prefetch_job
-from podwright.engines.slurm.resources import sbatch_lines, sbatch_options, step_options, unbound
+from podwright.engines.slurm.resources import sbatch_lines, sbatch_options, step_options
 from podwright.pilot import protocol
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ closed() {{
     for pause in 0 1 2 4; do
         sleep "$pause"
         set -- "$run"/record/n*.r"$restart"/closed
-        [ "$#" -eq {nodes} ] && [ -e "$1" ] && return 0
+        [ "$#" -ge {nodes} ] && [ -e "$1" ] && return 0
     done
     return 1
 }}
@@ -222,7 +222,7 @@ fi
 """
 
 END_STEP = """\
-# Pilots that gave their nodes back have left; srun may wait for a node that is gone, until Slurm finds that out.
+# Pilots that {left} have left; srun may wait for a node that is gone, until Slurm finds that out.
 nap() {
     sleep "$1" &
     napping=$!
@@ -230,7 +230,7 @@ nap() {
 }
 end_step() {
     trap 'kill "$napping" 2>/dev/null; exit' TERM  # no nap outlives the job
-    until wrote '"given_back"' && [ -e "$run/record/n0.r$restart/closed" ]; do
+    until {wrote} && [ -e "$run/record/n0.r$restart/closed" ]; do
         nap 2
         kill -0 "$step" || return 0
     done
@@ -255,6 +255,7 @@ class ScriptJob:
     runs: str
     """The folder on the cluster in which each run has its own."""
     nodes: int
+    """With the spares."""
     options: tuple[tuple[str, str], ...]
     srun: tuple[str, ...]
     step: tuple[str, ...] = ()
@@ -268,6 +269,7 @@ class ScriptJob:
     finds_node: bool = False
     environment: tuple[tuple[str, str], ...] = ()
     array: bool = False
+    spares: int = 0
     prefetch: PrefetchJob | None = None
     """Another job of this run, which fills its cache until this one starts."""
 
@@ -286,7 +288,8 @@ def script_job(
     return ScriptJob(
         run_id=request.run_id,
         runs=runs,
-        nodes=request.workload.nodes,
+        nodes=request.workload.allocated_nodes,
+        spares=request.workload.spares,
         options=tuple(sbatch_options(request, pod, scheduler, facts, runs, after)),
         srun=tuple(step_options(request, facts)),
         step=around.step,
@@ -311,10 +314,10 @@ def render_script(job: ScriptJob) -> str:
         folders="".join(_before_step(job)),
         find_node=FIND_NODE if job.finds_node else "",
         srun=shlex.join(job.srun),
-        end_step=END_STEP if job.nodes > 1 else "",
+        end_step=_end_step(job),
         step_ended=STEP_ENDED if job.nodes > 1 else "",
         around="".join(f"    {_word(text)} \\\n" for text in (*job.step, *job.wrap)),
-        nodes=job.nodes,
+        nodes=job.nodes - job.spares,
         final=" | ".join(map(str, (*final, protocol.EXIT_FAILED))),
         no_folder=EXIT_NO_FOLDER,
         failed=protocol.EXIT_FAILED,
@@ -325,6 +328,16 @@ def render_script(job: ScriptJob) -> str:
         most_lost=MAX_LOST,
         most_unborn=MAX_UNBORN,
     )
+
+
+def _end_step(job: ScriptJob) -> str:
+    """Return the lines that end a step whose srun waits for a node that is gone; a spare may have done its work."""
+    if job.nodes == 1:
+        return ""
+    wrote, left = """wrote '"given_back"'""", "gave their nodes back"
+    if job.spares:
+        wrote, left = f"""{{ {wrote} || wrote '"end"'; }}""", f"{left}, or ended the run,"
+    return END_STEP.replace("{wrote}", wrote).replace("{left}", left)
 
 
 def _end_prefetch(job: ScriptJob) -> str:
@@ -349,27 +362,6 @@ def _word(text: str) -> str:
     pieces = re.split(rf"({re.escape(RUN)}|{re.escape(JOB)})(?![a-z])", text)
     quoted = {RUN: f'"{RUN}"', JOB: f'"{JOB}"', "": ""}
     return "".join(quoted.get(piece, quote(piece)) for piece in pieces)
-
-
-def mpi_command(request: Request, facts: SlurmFacts) -> list[str]:
-    """Return what starts all ranks of an MPI program from node 0's pilot; empty where plain mpirun does.
-
-    The ranks are a second step beside that of the pilots, which holds all there is. Cores are the pilots' to bind.
-    """
-    workload = request.workload
-    if workload.launcher != "mpi" or workload.runtime == "container":
-        return []
-    each, world = workload.ranks_per_node, workload.nodes * workload.ranks_per_node
-    if facts.mpi_plugin is None:
-        spread = ["--map-by", f"ppr:{each}:node:oversubscribe", "--bind-to", "none", "-np", str(world)]
-        return ["env", "SLURM_OVERLAP=1", "mpirun", *spread]
-    cpus = workload.resources.cpus or each
-    size = [f"--nodes={workload.nodes}", f"--ntasks={world}", f"--ntasks-per-node={each}", "--distribution=block"]
-    share = [f"--cpus-per-task={max(cpus // each, 1)}", "--mem=0"]  # else what the pilots' step asked for counts here
-    command = ["srun", f"--mpi={facts.mpi_plugin}", "--overlap", "--export=ALL", *size, *share, *unbound(facts)]
-    if cpus < each:
-        command.append("--overcommit")
-    return [*command, "--kill-on-bad-exit=1"]
 
 
 def _names(job: ScriptJob) -> str:

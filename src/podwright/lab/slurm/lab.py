@@ -86,10 +86,12 @@ class SlurmLab(StartedLab):
         """Bring the lab, or some of its nodes, to where all runs; every step looks first whether it is needed."""
         self.start_hub()
         started = self.machines.start([CONTROLLER])
+        missing = self._missing()
         self._start_munge()
         if self.shape.accounting:
             accounting.start(self.machines, CONTROLLER, self.name, self.user.name, say)
         self._start_controller()
+        started = list(dict.fromkeys([*started, *([CONTROLLER] if missing else [])]))
         say("nodes", f"{self.shape.words()}, and a login node")
         started += self._start_nodes(nodes or self.shape.hosts())
         self._open_login()
@@ -148,11 +150,22 @@ class SlurmLab(StartedLab):
         answer = self.machines.run(CONTROLLER, ["sinfo", "-h", "-N", "-p", "gpu,cpu", "-o", "%N %t"])
         return dict(line.split() for line in answer.stdout.splitlines())
 
+    def _missing(self) -> list[str]:
+        """Return the daemons of the controller that do not run."""
+        wanted = ["slurmctld", *(["slurmdbd"] if self.shape.accounting else [])]
+        running = self.machines.running(CONTROLLER)
+        return [name for name in wanted if not running.get(name)]
+
     def status(self) -> list[dict[str, str]]:
         """Return every machine with its role, address, state (up, off, cut) and Slurm's word for it."""
         roles = {CONTROLLER: "controller", LOGIN: "login", "": "compute"}
-        reached = self.machines.wires().get(CONTROLLER)
-        return self.rows("slurm", roles, self.node_states() if reached else {})
+        if not self.machines.wires().get(CONTROLLER):
+            return self.rows("slurm", roles, {})
+        missing = self._missing()
+        states = {} if "slurmctld" in missing else self.node_states()
+        if missing:
+            states[CONTROLLER] = f"without {', '.join(missing)}"
+        return self.rows("slurm", roles, states)
 
     def _has(self, machine: str, program: str) -> bool:
         return program in self.machines.running(machine)

@@ -42,15 +42,15 @@ class NodeData:
 
         order, node = self._order, self._identity.node
         self._say = journal.say
-        staging_identity = StagingIdentity(order.run, node, order.nodes, record_name(node, self._identity.restart))
+        staging_identity = StagingIdentity(order.run, node, order.allocated, record_name(node, self._identity.restart))
         cache = Cache(self._paths.cache, (order.cache or {}).get("bytes"), verify=must_verify(order.data))
         self._stager = Stager(
             staging_identity, lambda: read_inputs(self._paths.job, order.data), cache, token, environ, self._done_soon
         )
-        if order.nodes > 1:
+        if order.allocated > 1:
             from .peers import PeerServer
 
-            self._server = PeerServer(self._loop, order.bind, token, instance, order.nodes, self._stager.shelf)
+            self._server = PeerServer(self._loop, order.bind, token, instance, order.allocated, self._stager.shelf)
             self.port = self._server.port
         self._stager.start()
 

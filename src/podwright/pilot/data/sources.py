@@ -28,6 +28,10 @@ MAX_TRIES = 8
 """Of one file without a byte of progress; the waits between them add up to some two minutes."""
 LONGEST_WAIT_S = 30.0
 MAX_PAGE_BYTES = 64 << 20
+MAX_DIGITS = 18
+"""Of a size: more is no number of 64 bits."""
+MAX_TIME_S = 1 << 33
+"""Of the last change: some nanoseconds beyond are no number of 64 bits."""
 TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
 """What a server says that is busy, such as `503 SlowDown` of S3."""
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
@@ -39,11 +43,11 @@ Site = Mapping[str, str]
 
 
 class SourceFailed(Exception):
-    """A source does not give a file, in words; `final` where another try would end the same."""
+    """A source does not give a file, in words; `final` where another try would end the same, `missing`: it has none."""
 
-    def __init__(self, reason: str, final: bool = True, after_s: float = 0.0) -> None:
+    def __init__(self, reason: str, final: bool = True, after_s: float = 0.0, missing: bool = False) -> None:
         super().__init__(reason)
-        self.final, self.after_s = final, after_s
+        self.final, self.after_s, self.missing = final, after_s, missing
 
 
 class Facts(NamedTuple):
@@ -78,9 +82,25 @@ def _look(source: str, site: Site, environ: Mapping[str, str]) -> Facts:
             raise SourceFailed("it is no plain file")
         return Facts(facts.st_size, version(facts), facts.st_mtime)
     with _ask("HEAD", source, site, environ, {}) as answer:
-        length = answer.headers.get("Content-Length")
-        when = parsedate_to_datetime(answer.headers["Last-Modified"]) if "Last-Modified" in answer.headers else None
-        return Facts(int(length) if length else None, _tag(answer), when.timestamp() if when else None)
+        return Facts(
+            _size(answer.headers.get("Content-Length")), _tag(answer), _time(answer.headers.get("Last-Modified"))
+        )
+
+
+def _size(text: Optional[str]) -> Optional[int]:
+    """Return a size as a server says it; None where it says none that a file can have."""
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > MAX_DIGITS:
+        return None
+    return int(text)
+
+
+def _time(text: Optional[str]) -> Optional[float]:
+    """Return a time as a server says it; None where it is none, or one that no file system knows."""
+    try:
+        when_s = parsedate_to_datetime(text).timestamp() if text else None
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+    return when_s if when_s is not None and 0 <= when_s < MAX_TIME_S else None
 
 
 def read_page(address: str) -> str:
@@ -91,7 +111,10 @@ def read_page(address: str) -> str:
 
 def _read_page(address: str) -> str:
     with _ask("GET", address, {}, {}, {}) as answer:
-        return str(answer.read(MAX_PAGE_BYTES).decode("utf-8", "replace"))
+        try:
+            return str(answer.read(MAX_PAGE_BYTES).decode("utf-8", "replace"))
+        except (OSError, http.client.HTTPException) as error:
+            raise SourceFailed(f"the connection broke: {_reason(error)}", final=False) from None
 
 
 def version(facts: os.stat_result) -> str:
@@ -233,7 +256,7 @@ def _ask(method: str, source: str, site: Site, environ: Mapping[str, str], heade
             reason = f"the server says {error.code} {error.reason}"
             if error.code in (401, 403) and source.startswith("s3:") and not signed:
                 reason += "; name AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY under `secrets:`"
-            raise SourceFailed(reason, error.code not in TRY_AGAIN, after_s) from None
+            raise SourceFailed(reason, error.code not in TRY_AGAIN, after_s, error.code == 404) from None
     except (OSError, http.client.HTTPException) as error:
         raise SourceFailed(f"the server cannot be reached: {_reason(error)}", final=False) from None
 

@@ -92,7 +92,7 @@ class Keeper:
         self._sealed_order = seal(run.order_data, "order.json")
         self._lines = JsonLines(os.path.join(run.folder, "engine.jsonl"), MAX_WAITING_EVENTS)
         self._folder_watch = FolderWatch(run.folder, self._order.gone_s)
-        self._pilots = [Pilot(node) for node in range(self._order.nodes)]
+        self._pilots = [Pilot(node) for node in range(self._order.allocated)]
         self._given_back = 0
         self._leave_by: Optional[float] = None
         self._verdict: Optional[Dict[str, Any]] = None
@@ -133,7 +133,7 @@ class Keeper:
         pilot.restart += 1
         order = self._order
         # Several nodes on one machine have names of their own.
-        host = f"node{pilot.node + 1}" if order.nodes > 1 else socket.gethostname()
+        host = f"node{pilot.node + 1}" if order.allocated > 1 else socket.gethostname()
         environ = {
             **os.environ,
             "PODWRIGHT_RUN": order.run,
@@ -146,7 +146,7 @@ class Keeper:
             PILOT: path_of(self._context.program.pilot),
             ORDER: path_of(self._sealed_order),
         }
-        gpus = self._share.gpus_of_node(pilot.node, order.nodes)
+        gpus = self._share.gpus_of_node(pilot.node, order.allocated)
         if gpus is not None:
             environ["CUDA_VISIBLE_DEVICES"] = gpus
         stub = self._context.program.stub_line(self._run.order_file)

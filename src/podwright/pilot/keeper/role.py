@@ -107,7 +107,7 @@ def main(argv: List[str]) -> int:
     _detach_output()
     if not runs:
         return 0
-    gpus_each = runs[0].order.gpus * runs[0].order.nodes
+    gpus_each = runs[0].order.gpus * runs[0].order.allocated
     cpus = sorted(os.sched_getaffinity(0))
     queue = RunQueue(runs, shares_of(options.at_once, cpus, options.gpus, gpus_each), context)
     verdict = wait_for(options.after, runs, context.loop) if options.after else None

@@ -11,6 +11,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..protocol import EXIT_STOPPED, EXITS, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
+from ..ranks.raised import raised
 from ..system.journal import Journal
 from ..system.links import free_port
 from .attempts import Attempts
@@ -26,6 +27,7 @@ FAILURE_GRACE_S = 5.0
 STOP_S = 15.0
 """Beyond the grace: how long a node may take to say that its ranks are gone."""
 LEAVE_S = 3.0
+REPLACED = "was replaced"
 
 
 class Leader:
@@ -76,7 +78,7 @@ class Leader:
     def join(self, facts: Dict[str, Any], link: Any) -> Optional[str]:
         """Let a node in; return why it may not be here, if so."""
         node, restart = int(facts.get("node", -1)), int(facts.get("restart", 0))
-        if not 0 <= node < self._order.nodes:
+        if not 0 <= node < self._order.allocated:
             return f"the run has no node {node}"
         old = self.members.get(node)
         same = old is not None and old.instance == facts.get("instance")
@@ -93,16 +95,28 @@ class Leader:
         if old is not None:
             old.link.close()
         self.members[member.node] = member
+        trained = old is not None and old.place is not None
+        if same and old is not None:
+            member.place = old.place
         # The same process with its ranks still running: a broken connection, not a broken node.
-        if same and old is not None and self.phase == "run" and not member.idle:
+        if same and old is not None and trained and self.phase == "run" and not member.idle:
             member.ready, member.done, member.done_at = old.ready, old.done, old.done_at
             return
-        self._say("joined", node=member.node, host=member.host, of=self._order.nodes)
-        if self.phase == "run":
-            self._lost(member.node, "was replaced")
+        self._say("joined", node=member.node, host=member.host, of=self._order.allocated)
+        if self.phase == "run" and trained:
+            self._lost(member.node, REPLACED)
+        elif self.phase == "run":
+            self._have_wait(member)
         elif self.phase == "end":
             member.link.send({KEY_KIND: "end", "state": self._verdict[0]})
         elif not member.idle:
+            member.link.send({KEY_KIND: "stop", "grace_s": FAILURE_GRACE_S})
+
+    def _have_wait(self, member: Member) -> None:
+        """Have a node wait for another to be lost; ranks of an attempt that it has lost its place in end."""
+        if member.idle:
+            member.link.send({KEY_KIND: "wait", "epoch": self.epoch, **self.attempts.counters()})
+        else:
             member.link.send({KEY_KIND: "stop", "grace_s": FAILURE_GRACE_S})
 
     def hear(self, node: int, message: Dict[str, Any]) -> None:
@@ -159,8 +173,9 @@ class Leader:
 
     def _gather(self) -> None:
         here = self.members.here
-        complete = len(here) == self._order.nodes and all(m.idle for m in here)
-        if complete and not all(m.staged for m in here):  # they know each other: no clock of the user's runs meanwhile
+        complete = self._are_enough(here) and all(m.idle for m in here)
+        # They know each other: no clock of the user's runs meanwhile.
+        if complete and not all(m.staged for m in self.members.by_place(self._order.nodes)):
             self._staging = StageRound(here)
             self._enter_phase("stage")
             return
@@ -173,6 +188,13 @@ class Leader:
             self.give_back(obstacle or self.members.incomplete(self._order))
         elif self._order.rejoin_s is not None:
             self._judge_absence(self._order.silence_s + self._order.rejoin_s)
+
+    def _are_enough(self, here: List[Member]) -> bool:
+        """Return whether an attempt may begin: spares are waited for before the first one alone, and not for ever."""
+        if len(here) == self._order.allocated:
+            return True
+        waited = self._monotonic() - self._phase_began > self._order.join_timeout_s
+        return len(here) >= self._order.nodes and (self.attempts.number > 0 or waited)
 
     def _wait_staged(self) -> None:
         """Gather again when the nodes have their data, or when one of them is gone or was replaced."""
@@ -205,24 +227,31 @@ class Leader:
             return f"no port is to be had for the ranks: {error.strerror}"
         if not self.attempts.claim(self._leases, self._now()):
             return "the lease folder cannot be written"
-        members = [self.members[node] for node in range(self._order.nodes)]
-        for member in members:
-            member.begin_attempt()
+        training = self.members.by_place(self._order.nodes)
+        places = {member.node: place for place, member in enumerate(training)}
+        for member in self.members.values():
+            member.begin_attempt(places.get(member.node))
         self._went, self._failure, self._is_ready = self._monotonic(), None, False
         address = {"master_addr": self._address, "master_port": port}
         go = {"attempt": self.attempts.number, "world_size": self._order.world_size, **address}
-        sockets = [member.socket for member in members]
-        counters = self.attempts.counters()
-        for member in members:
-            member.link.send({KEY_KIND: "go", "epoch": self.epoch, "sockets": sockets, **go, **counters})
-        self._say_go(go, [member.host for member in members])
+        sockets = [member.socket for member in training]
+        told = {"epoch": self.epoch, "sockets": sockets, **go, **self.attempts.counters()}
+        for member in training:
+            member.link.send({KEY_KIND: "go", "place": member.place, **told})
+        waiting = [member for member in self.members.here if member.place is None]
+        for member in waiting:
+            self._have_wait(member)
+        self._say_go(go, [member.node for member in waiting])
         self._enter_phase("run")
         return ""
 
-    def _say_go(self, go: Dict[str, Any], hosts: List[str]) -> None:
+    def _say_go(self, go: Dict[str, Any], waiting: List[int]) -> None:
         assert self.epoch is not None
         # The journal still has the epoch before: the node takes the new one when it reads its own message.
-        at = {KEY_EPOCH: list(self.epoch)}
+        at: Dict[str, Any] = {KEY_EPOCH: list(self.epoch)}
+        if self._order.spares:
+            at["waiting"] = waiting
+        hosts = self.members.hosts(self._order.allocated)
         took_s = round(self._monotonic() - self._phase_began, 3)
         retries_left = self._order.retries - self.attempts.retries_spent
         self._say("go", **at, hosts=hosts, took_s=took_s, retries_left=retries_left, **go)
@@ -247,12 +276,16 @@ class Leader:
 
     def _judge(self) -> None:
         now = self._monotonic()
-        quiet = [m for m in self.members.values() if now - m.heard > self._order.silence_s and not m.done]
+        silent = [m for m in self.members.values() if now - m.heard > self._order.silence_s]
+        for member in silent:
+            if member.place is None:
+                member.link.close()
+        quiet = [m for m in silent if m.place is not None and not m.done]
         if quiet:
             self._lost(quiet[0].node, f"was silent for {self._order.silence_s:g} s")
         elif self._failure is not None:
             self._judge_failure(now)
-        elif all(m.done for m in self.members.values()):
+        elif all(m.done for m in self.members.training):
             self.end("succeeded", "", 0)
         elif self._over_time():
             self._end_over_time()
@@ -274,7 +307,7 @@ class Leader:
         """Wait for the cause, which may come late: a lost node, or a signal to all processes that took a rank first."""
         assert self._failure is not None
         at, node, failure = self._failure
-        cut = [m.node for m in self.members.values() if not m.link.alive and not m.done]
+        cut = [m.node for m in self.members.training if not m.link.alive and not m.done]
         other_cause_possible = self._order.nodes > 1 or failure["signal"] == "SIGTERM"
         if cut:
             self._lost(cut[0], "is gone")
@@ -291,29 +324,33 @@ class Leader:
         if failure.get("fatal"):
             self.stop_for_good("failed", reason, failure["code"], FAILURE_GRACE_S)
         else:
-            self._retry(reason, failure["code"])
+            self._retry(reason, failure["code"], rank, self.members[node].host, raised(failure["tail"]))
 
     def _judge_silence(self) -> None:
         limit = self._order.hang_after_s
         if limit is None or self._monotonic() - self._went < limit:
             return
-        hang = find_hang(self.members.values(), limit, self._monotonic())
+        hang = find_hang(self.members.training, limit, self._monotonic())
         if hang:
             self._say("hang", **hang._asdict())
             self.members.tell({KEY_KIND: "stacks", "rank": hang.rank})
-            self._retry(f"rank {hang.rank} on {self.members.name(hang.node)} hangs: {hang.why}", None)
+            name, host = self.members.name(hang.node), self.members[hang.node].host
+            self._retry(f"rank {hang.rank} on {name} hangs: {hang.why}", None, hang.rank, host)
 
-    def _retry(self, reason: str, code: Optional[int]) -> None:
+    def _retry(self, reason: str, code: Optional[int], rank: Optional[int], host: str, exception: str = "") -> None:
         if self.attempts.retries_spent >= self._order.retries:
             self.stop_for_good("failed", reason, code, FAILURE_GRACE_S)
             return
         self.attempts.plan_retry()
-        self._say("retry", attempt=self.attempts.number + 1, why=reason)
+        why = f"{reason}: {exception}" if exception else reason
+        self._say("retry", attempt=self.attempts.number + 1, why=why, rank=rank, host=host, exception=exception)
         self._stop(FAILURE_GRACE_S)
 
     def _lost(self, node: int, how: str) -> None:
         self.attempts.plan_replacement()
         self._say("retry", attempt=self.attempts.number + 1, why=f"{self.members.name(node)} {how}", lost=node)
+        if self._order.spares and how != REPLACED:
+            self.members[node].link.close()  # nobody waits for it: a spare goes on
         self._stop(FAILURE_GRACE_S)
 
     def _stop(self, grace_s: float) -> None:
@@ -326,6 +363,7 @@ class Leader:
     def _wait_idle(self) -> None:
         here = self.members.here
         if all(m.idle for m in here) or self._monotonic() > self._stop_by:
+            self.checkpoints.tell(self._say)  # what ranks wrote as they were stopped
             if self.attempts.planned is None:
                 self.end(*self._verdict)
             else:

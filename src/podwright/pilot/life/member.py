@@ -29,7 +29,11 @@ class Member:
         self.socket = str(facts.get("socket", ""))
         self.idle = bool(facts.get("idle", True))
         self.staged = bool(facts.get("staged", True))
+        self.broken = bool(facts.get("broken"))
+        """Its set-up failed: it says why when it is to train, which it is only where there is no other."""
         self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
+        self.place: Optional[int] = None
+        """Which of the nodes that train it is in this attempt; None of one that waits."""
         self.ready = 0
         self.done, self.done_at = False, 0.0
         self.silent_s = 0.0
@@ -53,9 +57,9 @@ class Member:
         """Take note that its ranks are gone."""
         self.idle = True
 
-    def begin_attempt(self) -> None:
-        """Forget what the attempt before left behind."""
-        self.idle, self.done, self.done_at = False, False, 0.0
+    def begin_attempt(self, place: Optional[int]) -> None:
+        """Forget what the attempt before left behind; without a place it waits."""
+        self.place, self.idle, self.done, self.done_at = place, place is None, False, 0.0
         self.ready, self.silent_s, self.ranks = 0, 0.0, {}
 
 
@@ -87,6 +91,21 @@ class Members(Dict[int, Member]):
         """Return those whose link lives."""
         return [member for member in self.values() if member.link.alive]
 
+    @property
+    def training(self) -> List[Member]:
+        """Return those that have a part in this attempt."""
+        return [member for member in self.values() if member.place is not None]
+
+    def by_place(self, count: int) -> List[Member]:
+        """Return who trains in the next attempt: whoever is here keeps its place, others take those that are free.
+
+        Node 0 leads and always has the first place: the ranks meet at its address.
+        """
+        taken = {member.place: member for member in self.here if member.place is not None}
+        free = [member for member in self.here if member.place is None]
+        free.sort(key=lambda member: (member.broken, not member.staged, member.node), reverse=True)
+        return [taken[place] if place in taken else free.pop() for place in range(count)]
+
     def tell(self, message: Dict[str, Any]) -> None:
         """Send every node the same."""
         for member in self.values():
@@ -96,10 +115,14 @@ class Members(Dict[int, Member]):
         """Return what a node is called; one that never joined has its number only."""
         return node_names({number: member.host for number, member in self.items()}).get(node, f"node{node}")
 
+    def hosts(self, count: int) -> List[str]:
+        """Return the host of each node by its number; of one that never joined an empty name."""
+        return [self[node].host if node in self else "" for node in range(count)]
+
     def incomplete(self, order: Order) -> str:
         """Return why a run cannot begin, in words: which nodes are missing, the first of many."""
         numbers = [member.node for member in self.here]
-        missing = [str(node) for node in range(order.nodes) if node not in numbers]
+        missing = [str(node) for node in range(order.allocated) if node not in numbers]
         if not missing:
             return "a node would not stop"
         names = ", ".join(missing[:NAMED_NODES])

@@ -33,6 +33,7 @@ from ..system.plain_files import open_to_add
 from ..system.prctl import adopt_orphans
 from ..system.processes import signal_name
 from .lease import Leases
+from .word import RunWord
 from .workdir import Keeping
 
 TURN_S, BUSY_TURN_S = 0.5, 0.05
@@ -90,6 +91,7 @@ class Node:
         self._memory = RankMemory(self.order, node, self.ranks, self.say)
         self._pulses = Pulses(self.order, self.ranks)
         self.pulse = self._pulses.beat
+        self.word = RunWord(order.run, node, self.ranks)
 
     # the life of a node
 
@@ -137,6 +139,7 @@ class Node:
         self.ranks.kill()
         self.ranks.finish()
         role.close()
+        self.word.close()
         self._data.close()
         self._results.close()
         self._sampling.stop()
@@ -191,10 +194,10 @@ class Node:
 
     def _say_software(self) -> None:
         """Tell what ranks start with, in a thread: its folders may be on a slow file system, and nobody waits."""
-        from ..ranks.software import software
+        from ..ranks.software import told_of
 
         try:
-            self.say("software", **software(self.order.command, self._environ))
+            self.say("software", **told_of(self.order.command, self._environ, self.identity.node == 0, self.log.mask))
         except Exception as error:  # nice to know, never a condition
             self.say("sensor", name="software", error=str(error))
 
@@ -211,25 +214,33 @@ class Node:
         identity = self.identity
         own = {"node": identity.node, "host": identity.host, "restart": identity.restart, "lost": identity.lost}
         state = {"instance": self.instance, "socket": self.ranks.socket_name, "idle": not self.ranks.running}
+        if self._broken is not None:
+            state["broken"] = True
         return {**own, **state, **self._data.facts(), "epoch": self.epoch, **self._counters}
 
     def take(self, message: Dict[str, Any]) -> None:
         """Do what the leader says; a kind this pilot does not know is a later one's and is passed over."""
         handlers = {"go": self._on_go, "stop": self._on_stop, "end": self._on_end, "stage": self._data.stage}
-        handlers["stacks"] = self._on_stacks
+        handlers["stacks"], handlers["wait"] = self._on_stacks, self._take_epoch
         handler = handlers.get(str(message.get(KEY_KIND)))
         if handler:
             handler(message)
 
-    def _on_go(self, message: Dict[str, Any]) -> None:
+    def _take_epoch(self, message: Dict[str, Any]) -> None:
+        """Be in the attempt that begins, as one that trains in it or waits."""
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
         self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
+
+    def _on_go(self, message: Dict[str, Any]) -> None:
+        self._take_epoch(message)
         self._news, self._stop_at, self._ready_sent = {}, None, 0
         self._results.begin_attempt()
         if self._broken is not None:
             self._report_failure(self._broken, fatal=True)
             return
-        go = Go(message["attempt"], message["master_addr"], message["master_port"], message["sockets"])
+        go = Go(
+            message["attempt"], message["place"], message["master_addr"], message["master_port"], message["sockets"]
+        )
         launch = self.order.launcher != "mpi" or self.identity.node == 0
         self.ranks.start(go, self._environ, self.paths.code, launch)
 
@@ -317,6 +328,7 @@ class Node:
 
     def _beat(self, role: Role) -> None:
         role.beat()
+        self.word.beat()
         if not self.signalled and self._folder_watch.is_gone():
             self._on_signal(signal.SIGTERM)
         if self.epoch is None:

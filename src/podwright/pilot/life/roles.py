@@ -61,7 +61,7 @@ class Leading:
         self.leader.checkpoints = CheckpointWatch(node.paths.checkpoint, node.journal.now())
         self.leader.keeping = node.keeping
         self._listener: Optional[Listener] = None
-        if order.nodes > 1:
+        if order.allocated > 1:
             raise_file_limit()
             self._listener = Listener(
                 node.loop, "join", links.listen(order.bind, order.run), self._missing, self._greet
@@ -70,7 +70,7 @@ class Leading:
 
     def _missing(self) -> int:
         """Return how many nodes may come yet."""
-        return self._node.order.nodes - len(self.leader.members.here)
+        return self._node.order.allocated - len(self.leader.members.here)
 
     def _greet(self, sock: socket.socket) -> Take:
         greeting = links.Greeting(self._node.token, self._node.instance)
@@ -123,6 +123,7 @@ class Leading:
         if os.path.exists(self._node.paths.yield_mark):
             self.leader.give_back("its slice of time is over")
         self.leader.beat()
+        self._node.word.checkpoint_at = self.leader.checkpoints.at
 
     def _heed_cancel(self) -> None:
         """Look for a cancel by file: its signal may have come before a pilot could hear it, or reached a rank first."""

@@ -3,6 +3,8 @@
 What a program reports itself comes first: of a name that a rank has reported nothing is read from its other lines.
 Then the patterns; then the forms. A value of a form is a guess: it meets no goal. Lines of one rank count: rank 0's, or
 those of the first that writes any where rank 0 writes none. Long lines are cut, so that none holds the pilot up.
+A program that prints its configuration before its first step says nothing of how well it does: what is the same each
+time it is said is not believed until steps or epochs are counted.
 """
 
 from __future__ import annotations
@@ -22,9 +24,30 @@ OTHERS = ("auc", "f1", "mae", "mse", "rmse", "reward", "score", "error", "top1",
 _BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average|total|running|best) )?"
 _NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
 _VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
-_COUNT = rf"['\"]?[ =:#\[(]{{0,3}}['\"]?({NUMBER})(?: ?/ ?({NUMBER}))?"
+_COUNT = rf"(s?)['\"]?[ =:#\[(]{{0,10}}['\"]?({NUMBER})(?: {{0,8}}/ {{0,8}}({NUMBER}))?"
+_WHOSE = r"(?<![a-z0-9_])(?:(?:global|train|training|current)[_ ])?"
+_SETTING = frozenset({"lr", "learning_rate", "rate"})
+_NO_RESULT = frozenset({"iters", "iter", "steps", "step", "epochs", "decay", "interval", "warmup"})
+"""What a name ends with that is a setting: `lr_decay_iters`."""
 _TRAINING = ("epoch", "train", "step", "iter", "fit")
-_HINTS = (b"loss", b"acc", b"lr", b"epoch", b"step", b"iter", b"it/s", b"iou", b"bleu", b"score", b"reward", b"ppl")
+_HINTS = (
+    b"loss",
+    b"acc",
+    b"lr",
+    b"epoch",
+    b"step",
+    b"iter",
+    b"it/s",
+    b"s/it",
+    b"%|",
+    b"iou",
+    b"bleu",
+    b"score",
+    b"reward",
+    b"ppl",
+)
+TOTALS = {"step": "steps", "epoch": "epochs"}
+COUNTS = frozenset(TOTALS)
 _COUNTERS = {"epoch": ("epoch", "epochs")}
 LINES_PER_S = 10.0
 BURST_LINES = 200.0
@@ -32,10 +55,18 @@ BURST_LINES = 200.0
 
 
 class LineValues(NamedTuple):
-    """Values of a line, and which of them are guesses."""
+    """Values of a line, which of them are guesses, and how long ago the line was."""
 
     values: Dict[str, float]
     guessed: Set[str]
+    age_s: float = 0.0
+
+
+class HeldValue(NamedTuple):
+    """A guess that waits for its name to come again; `at` is when it came."""
+
+    value: float
+    at: float
 
 
 class _Forms(NamedTuple):
@@ -44,19 +75,23 @@ class _Forms(NamedTuple):
     pairs: List[Pattern[str]]
     counted: Pattern[str]
     bar: Pattern[str]
-    """The counters of tqdm and of Rich, which Lightning has: how many of how many, then the time it took."""
+    """The counters of tqdm, of Rich, which Lightning has, and of Keras: how many of how many, then a time or a bar."""
+    label_end: Pattern[str]
+    colours: Pattern[str]
 
 
 @lru_cache(maxsize=None)
 def _forms() -> _Forms:
     pairs = [
         re.compile(rf"(?<![a-z0-9_/.@-])({_NAME.format('|'.join(names))})['\"]?{between}['\"]?{_VALUE}", re.IGNORECASE)
-        for names, between in ((SURE, " ?[=: ] ?"), (OTHERS, " ?[=:] ?"))
+        for names, between in ((SURE, "(?: ?[=:] {0,8}| {1,3})"), (OTHERS, " ?[=:] {0,8}"))
     ]
     return _Forms(
         pairs=pairs,
-        counted=re.compile(rf"(?<![a-z])(epoch|step|iter|iteration)s?{_COUNT}", re.IGNORECASE),
-        bar=re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} • )"),
+        counted=re.compile(rf"{_WHOSE}(epoch|step|iter|iteration){_COUNT}", re.IGNORECASE),
+        bar=re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} (•) |[━\[=>])"),
+        label_end=re.compile(r"[0-9]{1,3}%\||[━╸╺]"),
+        colours=re.compile(r"\x1b\[[0-9;]{0,12}m"),
     )
 
 
@@ -64,26 +99,52 @@ def guess(text: str) -> Dict[str, float]:
     """Return the values that a line has in one of the common forms."""
     values: Dict[str, float] = {}
     forms = _forms()
+    text = forms.colours.sub("", text)
     for pairs in forms.pairs:
         for name, number in pairs.findall(text):
-            _put(values, _tidy(name), number)
-    for word, done, of in forms.counted.findall(text):
+            if _tidy(name).rpartition("_")[2] not in _NO_RESULT:
+                _put(values, _tidy(name), number)
+    _put_counts(values, text, bool(values))
+    if "step" not in values:
+        _put_bar(values, text)
+    return values
+
+
+def _put_counts(values: Dict[str, float], text: str, has_results: bool) -> None:
+    for word, plural, done, of in _forms().counted.findall(text):
+        # `epochs: 10` of a configuration says how many there will be, not where the training is.
+        if plural and not (of or has_results):
+            continue
         name, total = _COUNTERS.get(word.lower(), ("step", "steps"))
+        if name in values:
+            continue
         _put(values, name, done)
         if of:
             _put(values, total, of)
-    if "step" not in values:
-        for bar in list(forms.bar.finditer(text))[-1:]:
-            if _counts_steps(text[: bar.start()]):
-                _put(values, "step", bar.group(1))
-                _put(values, "steps", bar.group(2))
-    return values
+
+
+def _put_bar(values: Dict[str, float], text: str) -> None:
+    for bar in list(_forms().bar.finditer(text))[-1:]:
+        if not _counts_steps(text[: bar.start()]):
+            continue
+        _put(values, "step", bar.group(1))
+        _put(values, "steps", bar.group(2))
+        if bar.group(3) and "epochs" in values:
+            values["epochs"] += 1  # Lightning's bar of Rich counts epochs from 0 up to the last one's number
 
 
 def _counts_steps(head: str) -> bool:
     """Return whether a bar is that of the training: programs show others too, such as `Tokenizing:` and `Saving:`."""
-    label = head.rpartition("%|")[0].rstrip(" :0123456789").lower()
+    end = _forms().label_end.search(head)
+    label = head[: end.start()].strip(" :0123456789/").lower() if end else ""
     return not label or any(word in label for word in _TRAINING)
+
+
+def _held_values(held: Mapping[str, HeldValue], now: float) -> LineValues:
+    """Return what waited as a row of when the last of it came."""
+    values = {name: one.value for name, one in held.items()}
+    age_s = min((now - one.at for one in held.values()), default=0.0)
+    return LineValues(values, set(values), age_s)
 
 
 def _may_hold(line: bytes) -> bool:
@@ -105,7 +166,7 @@ class Recogniser:
     """Reads the lines of one node's ranks.
 
     A guess waits until its name comes a second time, or its rank ends: many programs say a word of this kind in a
-    sentence before they report the same name by themselves.
+    sentence before they report the same name by themselves. A count that says of how many needs no second time.
     """
 
     def __init__(
@@ -115,8 +176,10 @@ class Recogniser:
         self._guesses, self._monotonic = guesses, monotonic
         self._left, self._looked = BURST_LINES, monotonic()
         self._reported: Set[Tuple[int, str]] = set()
-        self._unconfirmed: Dict[int, Dict[str, float]] = {}
+        self._unconfirmed: Dict[int, Dict[str, HeldValue]] = {}
         self._sure: Set[str] = set()
+        self._counting: Set[int] = set()
+        """The ranks that have counted a step or an epoch."""
         self._speaker: Optional[int] = None
 
     def note_reported(self, rank: int, values: Mapping[str, Any]) -> None:
@@ -140,22 +203,38 @@ class Recogniser:
         named, guessed = self._untold(rank, named), self._untold(rank, guessed)
         if not (named or guessed) or not self._speaks(rank):
             return []
-        before, guessed = self._confirm(rank, guessed)
-        rows = [LineValues(before, set(before)), LineValues({**guessed, **named}, set(guessed))]
+        now = self._monotonic()
+        before, guessed = self._confirm(rank, guessed, now)
+        rows = [_held_values(before, now), LineValues({**guessed, **named}, set(guessed))]
         return [row for row in rows if row.values]
 
     def rest(self, rank: int) -> List[LineValues]:
         """Return what a rank that has ended said once only."""
         unconfirmed = self._unconfirmed.pop(rank, {})
-        return [LineValues(unconfirmed, set(unconfirmed))] if unconfirmed else []
+        said = {name: held for name, held in unconfirmed.items() if _SETTING.isdisjoint(name.split("_"))}
+        row = _held_values(said, self._monotonic())
+        return [row] if row.values else []
 
-    def _confirm(self, rank: int, guessed: Dict[str, float]) -> Tuple[Dict[str, float], Dict[str, float]]:
+    def _confirm(
+        self, rank: int, guessed: Dict[str, float], now: float
+    ) -> Tuple[Dict[str, HeldValue], Dict[str, float]]:
         """Return the values that waited for these names, and those of them that need not wait; the others wait."""
         unconfirmed = self._unconfirmed.setdefault(rank, {})
-        before = {name: unconfirmed.pop(name) for name in guessed if name in unconfirmed}
+        if rank not in self._counting and not COUNTS.isdisjoint(guessed):
+            self._counting.add(rank)
+            for name in [name for name in unconfirmed if name not in COUNTS]:
+                del unconfirmed[name]
+        if any(total in guessed for total in TOTALS.values()):
+            self._sure.update(name for name in (*TOTALS, *TOTALS.values()) if name in guessed)
+        before = {name: unconfirmed.pop(name) for name in guessed if self._is_again(rank, name, guessed[name])}
         self._sure.update(before)
-        unconfirmed.update((name, value) for name, value in guessed.items() if name not in self._sure)
+        unsure = {name: value for name, value in guessed.items() if name not in self._sure}
+        unconfirmed.update((name, HeldValue(value, now)) for name, value in unsure.items())
         return before, {name: value for name, value in guessed.items() if name in self._sure}
+
+    def _is_again(self, rank: int, name: str, value: float) -> bool:
+        held = self._unconfirmed[rank].get(name)
+        return held is not None and (rank in self._counting or held.value != value)
 
     def _untold(self, rank: int, values: Dict[str, float]) -> Dict[str, float]:
         return {name: value for name, value in values.items() if (rank, name) not in self._reported}

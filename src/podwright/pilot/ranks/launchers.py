@@ -29,25 +29,27 @@ class Go(NamedTuple):
     """What the leader sends every node to start an attempt with."""
 
     attempt: int
+    place: int
+    """Which of the nodes that train this one is."""
     master_addr: str
     master_port: int
     sockets: List[str]
 
 
-def launch_lines(order: Order, node: int, go: Go) -> List[Any]:
+def launch_lines(order: Order, go: Go) -> List[Any]:
     """Return [(argv, extra environment)] that start this node's ranks: the one place that knows the launchers."""
     shim = [sys.executable, "-I", "-S", own_program(), "rank", "--", *order.command]
     if order.launcher == "torchrun":
-        return [(torchrun_line(order, node, go, shim), {})]
+        return [(torchrun_line(order, go, shim), {})]
     if order.launcher == "mpi":
         extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         mpirun = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(order.world_size)]
         return [([*(order.mpi or mpirun), *shim], extra)]
-    first, count = node * order.ranks_per_node, order.ranks_per_node
+    first, count = go.place * order.ranks_per_node, order.ranks_per_node
     return [(shim, dict(zip(OWN_RANK, (str(first + local), str(local))))) for local in range(count)]
 
 
-def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]:
+def torchrun_line(order: Order, go: Go, shim: List[str]) -> List[str]:
     """Return the line of torchrun, of the interpreter the command names, so that both see the same PyTorch."""
     program = order.command[0]
     is_python = re.fullmatch(r"python(3(\.\d+)?)?", os.path.basename(program)) is not None
@@ -56,7 +58,7 @@ def torchrun_line(order: Order, node: int, go: Go, shim: List[str]) -> List[str]
     return [
         *torchrun,
         f"--nnodes={order.nodes}",
-        f"--node-rank={node}",
+        f"--node-rank={go.place}",
         f"--nproc-per-node={order.ranks_per_node}",
         f"--master-addr={go.master_addr}",
         f"--master-port={go.master_port}",

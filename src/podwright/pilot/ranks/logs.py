@@ -77,7 +77,9 @@ class RankLog:
     def _progress(self, stream: str) -> List[bytes]:
         """Show the last state of a line that is written over, now and then; its states before it are forgotten.
 
-        A state is end when the next begins. Secrets are masked first, and as much as one may be long is held back.
+        A state ends where the next begins. Secrets are masked first, and as much as one may be long is held back.
+        What is returned is for values only: there the state that has just begun counts, where it has a text, since
+        the one before it is as old as the bar is slow.
         """
         if b"\r" not in self._rest[stream] or not self._is_due(stream):
             return []
@@ -86,9 +88,10 @@ class RankLog:
         text = last_state(rest[: max(end, 0)])
         if not text.strip():
             return []
+        latest = self._rest[stream].rpartition(b"\r")[2]
         self._shown[stream], self._rest[stream] = self._node.now(), rest[end:]
         self._node.merge(self.name, PROGRESS, [text])
-        return [text]
+        return [latest if latest.strip() else text]
 
     def expect_stack(self) -> None:
         """Hold more lines than a failure needs: where each thread of a rank was."""

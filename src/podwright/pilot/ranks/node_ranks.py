@@ -14,7 +14,7 @@ import time
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from ..protocol import Order, parse_line
+from ..protocol import OWN_TIME, Order, parse_line
 from ..system.listener import Listener, Take, open_socket
 from ..system.loop import Loop
 from ..system.processes import abort, exit_facts, kill_tree, send
@@ -50,8 +50,15 @@ class RankProcess:
         self.began = time.monotonic()
         self.heard = self.began
         self.step: Optional[float] = None
+        self.time: Dict[str, float] = {}
+        """What its program told last of its own time."""
         self.pipes: Dict[int, str] = {}
         self.rest = b""
+
+    def note(self, told: Dict[str, Any]) -> None:
+        """Note how far its program is, and what it says of its own time."""
+        self.step = told.get("step", self.step)
+        self.time.update((name, told[name]) for name in told if name.startswith(OWN_TIME))
 
 
 class Ranks:
@@ -70,7 +77,7 @@ class Ranks:
         self.began = self.heard = time.monotonic()
         self.running = False
         self.bindings: List[Dict[str, Any]] = []
-        self._cwd = ""
+        self._place, self._cwd = node, ""
         self.on_change: Callable[[], None] = lambda: None
         self.on_line: Callable[[int, bytes], Dict[str, Any]] = lambda rank, line: {}
         self.on_launch: Callable[[int], None] = lambda pid: None
@@ -86,7 +93,7 @@ class Ranks:
     def start(self, go: Go, environ: Dict[str, str], cwd: str, launch: bool) -> None:
         """Start an attempt; `launch` is False on nodes whose ranks another node's mpirun starts."""
         self.ranks, self.failure, self.stack_of, self.running = {}, None, None, True
-        self._cwd = cwd
+        self._cwd, self._place = cwd, go.place
         self.began = self.heard = time.monotonic()
         environ = {name: value for name, value in environ.items() if name not in OF_THE_PILOT}
         if self._order.launcher != "plain":
@@ -98,7 +105,7 @@ class Ranks:
         )
         if not launch:
             return
-        for argv, extra in launch_lines(self._order, self._node, go):
+        for argv, extra in launch_lines(self._order, go):
             self._launch(argv, {**environ, **extra}, cwd)
 
     def _launch(self, argv: List[str], environ: Dict[str, str], cwd: str) -> None:
@@ -117,7 +124,7 @@ class Ranks:
     def _welcome(self, link: socket.socket, line: bytes) -> None:
         """Take a shim in, not a second one of a number: two processes must not believe they are one rank."""
         number = int(json.loads(line)["rank"])
-        first = self._node * self._order.ranks_per_node
+        first = self._place * self._order.ranks_per_node
         local = number - first
         if number in self.ranks or not 0 <= local < self._order.ranks_per_node or not self.running:
             link.close()
@@ -176,7 +183,7 @@ class Ranks:
 
     def _results(self, rank: RankProcess, lines: List[bytes]) -> None:
         for line in lines:
-            rank.step = self.on_line(rank.number, line).get("step", rank.step)
+            rank.note(self.on_line(rank.number, line))
 
     def _hear_shim(self, rank: RankProcess) -> None:
         try:

@@ -164,7 +164,7 @@ class Results:
         values: Dict[str, Any] = {}
         for row in rows:
             self._say_recognised(rank, row)
-            self.take(rank, row.values, row.guessed)
+            self.take(rank, row.values, row.guessed, row.age_s)
             values.update(row.values)
         return values
 
@@ -178,8 +178,8 @@ class Results:
                 "recognised", rank=rank, names=[{"name": name, "how": how} for name, how in fresh.items()]
             )
 
-    def take(self, rank: int, values: Dict[str, Any], guessed: Collection[str] = ()) -> None:
-        """Take the values of one line; those that are guessed meet no goal."""
+    def take(self, rank: int, values: Dict[str, Any], guessed: Collection[str] = (), age_s: float = 0.0) -> None:
+        """Take the values of a line that came `age_s` ago; those that are guessed meet no goal."""
         reported = self._ranks.get(rank)
         if reported is None:
             reported = self._ranks[rank] = RankValues(self._folder, rank, self._limit)
@@ -187,7 +187,7 @@ class Results:
         values = reported.limited(values)
         if reported.is_over_names and not was_over:
             self._thinned(rank, f"reports more than {MAX_NAMES} names: the others are left out")
-        at = {KEY_TIME: round(self._journal.now(), 3), KEY_EPOCH: list(self._journal.epoch)}
+        at = {KEY_TIME: round(self._journal.now() - age_s, 3), KEY_EPOCH: list(self._journal.epoch)}
         numbers = {name: value for name, value in values.items() if name != MLLOG_NAME}
         if numbers and reported.series.add({**at, KEY_VALUES: numbers}):
             period = f"a line every {reported.series.period_s:g} s from here on"

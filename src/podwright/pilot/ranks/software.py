@@ -1,4 +1,4 @@
-"""Which Python the ranks start with and which torch, CUDA and NCCL it has, by the names of files: nothing is imported.
+"""Which Python the ranks start with and what it has installed, by the names of files: nothing is imported.
 
 Importing torch takes seconds and memory; a listing of a folder takes a millisecond.
 """
@@ -6,31 +6,79 @@ Importing torch takes seconds and memory; a listing of a folder takes a millisec
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 import shutil
 import sys
-from typing import Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
+from ..masking import Masker
 from ..system.plain_files import names_in, read_text
 
 PACKAGES = {"torch": "torch", "nccl": r"nvidia_nccl_cu\d+", "cudnn": r"nvidia_cudnn_cu\d+"}
 """What is reported, and the distribution that has it."""
 _CUDA = re.compile(r"^cuda\b[^=]*= *['\"]([0-9.]+)['\"]", re.MULTILINE)
 _VERSION = re.compile(r"^version(?:_info)? *= *([0-9]+\.[0-9]+(?:\.[0-9]+)?)", re.MULTILINE)
+_DISTRIBUTION = re.compile(r"^([^-]+)-([^-]+)(?:-py3[0-9.]*)?\.(?:dist|egg)-info$")
 MAX_LETTERS = 65536
+MAX_PACKAGES, MAX_FOLDERS = 2000, 20
 
 
 def software(command: List[str], environ: Mapping[str, str]) -> Dict[str, str]:
     """Return the versions of what a command of this environment would import; what cannot be found is left out."""
+    prefix, program, folders = _found(command, environ)
+    if not folders:
+        return {}
+    versions = _python(prefix, program)
+    for folder in reversed(folders):
+        versions.update(_installed(folder))
+    return versions
+
+
+def packages(command: List[str], environ: Mapping[str, str]) -> List[str]:
+    """Return all packages of that Python and of its conda environment, each as `name==version`, in order."""
+    prefix, _, folders = _found(command, environ)
+    versions: Dict[str, str] = {}
+    also = [folder for folder in environ.get("PYTHONPATH", "").split(":") if folder]
+    for folder in [*also[:MAX_FOLDERS], *folders]:
+        for match in map(_DISTRIBUTION.match, names_in(folder)):
+            if match:
+                versions.setdefault(match[1].lower().replace("_", "-"), match[2])
+    for name in names_in(os.path.join(prefix, "conda-meta")) if prefix else []:
+        parts = name[: -len(".json")].rsplit("-", 2)
+        if name.endswith(".json") and len(parts) == 3:
+            versions.setdefault(parts[0].lower().replace("_", "-"), parts[1])
+    return [f"{name}=={version}" for name, version in sorted(versions.items())][:MAX_PACKAGES]
+
+
+def modules(environ: Mapping[str, str]) -> List[str]:
+    """Return the environment modules that are loaded, in their order."""
+    return [name for name in environ.get("LOADEDMODULES", "").split(":") if name][:MAX_PACKAGES]
+
+
+def told_of(command: List[str], environ: Mapping[str, str], is_first: bool, mask: Masker) -> Dict[str, Any]:
+    """Return what a node says of its software: the first all of it, others a digest by which a difference is seen."""
+    installed = [mask.text(line) for line in packages(command, environ)]
+    told: Dict[str, Any] = {**software(command, environ), "digest": _digest(installed)}
+    prefix = _found(command, environ)[0]
+    if prefix:
+        told["prefix"] = mask.text(prefix)
+    if is_first:
+        told.update(packages=installed, modules=[mask.text(name) for name in modules(environ)])
+    return told
+
+
+def _digest(lines: List[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _found(command: List[str], environ: Mapping[str, str]) -> Tuple[str, str, List[str]]:
     for prefix, program in _prefixes([*command[:1], "python", "python3"], environ.get("PATH")):
         folders = _packages_folders(prefix)
         if folders:
-            versions = _python(prefix, program)
-            for folder in reversed(folders):
-                versions.update(_installed(folder))
-            return versions
-    return {}
+            return prefix, program, folders
+    return "", "", []
 
 
 def _prefixes(names: List[str], path: object) -> Iterator[Tuple[str, str]]:

@@ -13,6 +13,7 @@ from ..system.numbers import whole_number
 from . import nvml
 from .nvml import Nvml, NvmlError, Xid
 from .proc import Reading, Scope, numa_node
+from .xids import meaning_of
 
 _WAIT_MS = 2000
 # What comes and goes all the time is said again only after this long.
@@ -26,32 +27,6 @@ _THROTTLES = (
 )
 # Stands for corrected memory errors where throttling has its bit.
 _ECC = 0
-_XIDS = {
-    13: "a kernel raised an exception",
-    31: "a kernel touched memory that is not mapped",
-    32: "bad data in the command stream",
-    38: "fault in the driver's firmware",
-    43: "the program's work on the GPU was stopped after a fault",
-    45: "the program's work on the GPU was cleared away",
-    48: "uncorrectable memory error",
-    61: "fault in the GPU's microcontroller",
-    62: "the GPU's microcontroller stopped",
-    63: "a bad memory row was noted, to be replaced at the next reset",
-    64: "a bad memory row could not be noted",
-    68: "fault in the video processor",
-    69: "bad command of a kernel",
-    74: "NVLink error",
-    79: "the GPU has fallen off the bus",
-    92: "many corrected memory errors",
-    94: "uncorrectable memory error, contained to one program",
-    95: "uncorrectable memory error that touches every program on the GPU",
-    109: "a change of programs on the GPU took too long",
-    119: "the GPU's system processor does not answer",
-    120: "fault in the GPU's system processor",
-    140: "memory error that could not be recovered",
-    143: "the GPU could not be started",
-    154: "the GPU asks to be recovered",
-}
 
 
 class Gpu(NamedTuple):
@@ -245,7 +220,7 @@ class GpuSensors:
         assert self._watcher is not None
         for xid in self._watcher.take():
             label = next((gpu.label for gpu in self._gpus if gpu.board.value == xid.handle), "?")
-            text = _XIDS.get(xid.number, "an error of the GPU that NVIDIA numbers %d" % xid.number)
+            text = meaning_of(xid.number)
             self._say("seen", what="xid", device="gpu " + label, value=xid.number, text=text)
         if self._watcher.error is not None:
             raise self._watcher.error

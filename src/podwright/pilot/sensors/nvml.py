@@ -64,7 +64,9 @@ class _Memory(ctypes.Structure):
     _fields_ = [("total", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong)]
 
 
-class _MemoryV2(ctypes.Structure):
+class MemoryV2(ctypes.Structure):
+    """What a newer driver says of memory; `version` is asked for."""
+
     _fields_ = [
         ("version", c_uint),
         ("total", c_ulonglong),
@@ -201,7 +203,7 @@ class Nvml:
 
     def memory(self, handle: c_void_p) -> tuple[Optional[float], Optional[float]]:
         """Return bytes used and bytes there are."""
-        new = _MemoryV2(ctypes.sizeof(_MemoryV2) | 2 << 24)
+        new = MemoryV2(ctypes.sizeof(MemoryV2) | 2 << 24)
         try:
             self.call("nvmlDeviceGetMemoryInfo_v2", handle, byref(new))
             return _number(new.used, _BLANK_64), _number(new.total, _BLANK_64)

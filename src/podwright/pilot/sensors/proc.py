@@ -96,7 +96,7 @@ class CpuShare:
 def cpu_readings(scope: Scope, files: Files) -> Iterator[Reading]:
     """Yield CPU time of the run's control group, or of its CPUs where it has none, and the machine's load."""
     group = cgroup.find("cpuacct", scope.root, "cpuacct.usage") or cgroup.find("cpu", scope.root, "cpu.stat")
-    read = _group_cpu(group, cpu_count(scope), files) if group else _machine_cpu(scope, files)
+    read = _group_cpu(group, cpu_count(scope), files) if group else machine_cpu(scope, files)
     yield Reading("cpu", period_of("cpu_percent"), read)
     load = files.open(scope.path("/proc/loadavg"), 64)
     yield Reading("load", period_of("load1"), lambda now: {"load1": float(load().split(b" ", 1)[0])})
@@ -129,7 +129,8 @@ def _group_cpu(group: cgroup.Group, cores: float, files: Files) -> Callable[[flo
     return read
 
 
-def _machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
+def machine_cpu(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
+    """Return a reader of the CPU time of all CPUs that this process may use, whoever used it."""
     allowed = scope.allowed_cpus()
     source = files.open(scope.path("/proc/stat"), 65536)
     present = len(re.findall(rb"^cpu\d", source(), re.MULTILINE))
@@ -169,7 +170,7 @@ def _jiffies(text: bytes, prefixes: tuple[bytes, ...]) -> tuple[int, int]:
 def memory_readings(scope: Scope, files: Files) -> Iterator[Reading]:
     """Yield memory of the run's control group, or of the machine where it has none."""
     group = _memory_group(scope)
-    read = _group_memory(group, files) if group else _machine_memory(scope, files)
+    read = _group_memory(group, files) if group else machine_memory(scope, files)
     yield Reading("memory", period_of("memory_used_bytes"), read)
     yield Reading(
         "memory limit", period_of("memory_total_bytes"), lambda now: {"memory_total_bytes": float(memory_total(scope))}
@@ -213,7 +214,8 @@ def _group_memory(group: cgroup.Group, files: Files) -> Callable[[float], dict[s
     return read
 
 
-def _machine_memory(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
+def machine_memory(scope: Scope, files: Files) -> Callable[[float], dict[str, float]]:
+    """Return a reader of the memory in use on the whole machine."""
     source = files.open(scope.path("/proc/meminfo"), 256)
 
     def read(now: float) -> dict[str, float]:

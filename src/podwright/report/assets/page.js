@@ -1,8 +1,8 @@
 // The page around the charts: what is drawn, which lines, theme, copying, keyboard, print.
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  let data = JSON.parse(document.getElementById("data").textContent);
   const time = new Charts.Axis(data.to, (at) => Words.duration(at), data.from);
-  const machines = [];
+  let machines = [];
   let curves = [];
 
   function machine(figure) {
@@ -283,8 +283,11 @@
     }
   }
 
+  // The console's pages have a switch of their own, and say when it was used.
   function theme() {
+    document.addEventListener("repaint", () => repaint());
     const button = document.getElementById("theme");
+    if (!button) return;
     const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
     const label = () => {
       button.textContent = isDark() ? "Light" : "Dark";
@@ -336,6 +339,21 @@
     mark();
   }
 
+  // The console hands over what came since, of a run that goes on: the same charts, with more in them.
+  function renew(fresh) {
+    const wasWhole = time.range[0] === time.full[0] && time.range[1] === time.full[1];
+    data = fresh;
+    time.full = [data.from, data.to > data.from ? data.to : data.from + 1];
+    if (wasWhole) time.range = [...time.full];
+    for (const plot of machines) plot.end();
+    machines = [];
+    document.querySelectorAll("[data-chart]").forEach(machine);
+    drawCurves();
+    document.getElementById("machine-picks")?.dispatchEvent(new Event("input"));
+    time.tell();
+  }
+
+  document.addEventListener("series", (event) => renew(event.detail));
   document.querySelectorAll("[data-chart]").forEach(machine);
   drawCurves();
   document.querySelectorAll(".matrix").forEach(matrix);

@@ -197,25 +197,25 @@ def test_an_image_must_come_from_somewhere(tmp_path: Path) -> None:
 
 STAGED: list[tuple[StagedData, str, str]] = [
     (
-        StagedData(b"list", {}, 9, "/scratch/frames"),
+        StagedData(b"list", {}, 9, ("/fast/frames", "/scratch/frames")),
         "",
         "workload.yaml:4:16: data.frames: /scratch/frames is on no storage of the pod that containers see\n\n"
         "hint: scan it where the pod's `storage` mounts it, or behind an s3:// or http:// address",
     ),
     (
-        StagedData(b"0" * 20_000_000, {}, 9, None),
+        StagedData(b"0" * 20_000_000, {}, 9, ()),
         "",
         "workload.yaml:4:7: data: the list of its files takes 19.1 MiB; 14.1 MiB travel to Kubernetes\n\n"
         "hint: choose fewer samples, or pack them into tar shards",
     ),
     (
-        StagedData(b"list", {}, 9_000_000, None),
+        StagedData(b"list", {}, 9_000_000, ()),
         "cache: {size: 1MB}\n",
         "workload.yaml:4:7: data: 8.58 MiB of data are more than the 977 KiB of a node's cache\n\n"
         "hint: choose fewer samples, or give `cache: size:` of the pod more",
     ),
     (
-        StagedData(b"list", {}, 9, "/fast/frames"),
+        StagedData(b"list", {}, 9, ("/fast/frames",)),
         "cache: {claim: kept}\n",
         "the claim kept can be used on one node only (ReadWriteOnce); 2 nodes need ReadWriteMany\n\n"
         "hint: `claim:` of the `cache` in the pod file names it",

@@ -107,7 +107,10 @@ WITHIN: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 
 
 def staged(case: dict[str, Any]) -> dict[str, StagedData]:
-    return {name: StagedData(given["manifest"].encode(), {}, given["size_bytes"], None) for name, given in case.items()}
+    return {
+        name: StagedData(given["manifest"].encode(), {}, given["size_bytes"], tuple(given.get("paths", ())))
+        for name, given in case.items()
+    }
 
 
 @cache

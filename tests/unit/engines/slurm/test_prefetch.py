@@ -42,7 +42,7 @@ def test_only_a_cache_that_nodes_share_is_filled_before(
     (tmp_path / "pod.yaml").write_text(f"{text}storage: [{{name: s, kind: lustre, mount: /lustre}}]\ncache: {cache}\n")
     (tmp_path / "workload.yaml").write_text(f"name: toy\ncommand: train\nslurm: {{partition: {partition}}}\n")
     pod, workload = spec.load_pod(tmp_path / "pod.yaml"), spec.load_workload(tmp_path / "workload.yaml")
-    staged = {"frames": StagedData(b"list", {}, 9, None)}
+    staged = {"frames": StagedData(b"list", {}, 9, ())}
     facts = facts_of("23.11-dgx" if partition == "short" else "25.05-mixed")
     scheduler = pod.scheduler()
     assert isinstance(scheduler, SlurmScheduler)

@@ -21,9 +21,10 @@ from podwright.engines.base import Request
 from podwright.engines.network import network_env
 from podwright.engines.slurm.containers import KINDS, Inside, MountedPath, spell_pyxis
 from podwright.engines.slurm.facts import SlurmFacts, parse_probe
+from podwright.engines.slurm.mpi import mpi_command
 from podwright.engines.slurm.prefetch import render_prefetch
 from podwright.engines.slurm.resources import cluster_folder
-from podwright.engines.slurm.script import ScriptJob, mpi_command, render_script, script_job
+from podwright.engines.slurm.script import ScriptJob, render_script, script_job
 from podwright.engines.staged import StagedData
 from tests.fixtures.inputs import inputs
 from tests.paths import CASES
@@ -43,7 +44,7 @@ def rendered(name: str) -> dict[str, str]:
     facts, scheduler = facts_of(case["probe"]), pod.scheduler("slurm")
     assert isinstance(scheduler, spec.SlurmScheduler)
     points = tuple(dict(point) for point in spec.points(workload) or [{}])
-    staged = {"frames": StagedData(b"list", {}, 9, None)} if case.get("staged") else {}
+    staged = {"frames": StagedData(b"list", {}, 9, ())} if case.get("staged") else {}
     request = Request(case["run_id"], workload, pod, points, None, inputs(case.get("data", {})), staged=staged)
     runs = f"{cluster_folder(scheduler, facts)}/runs"
     script = script_job(request, pod, scheduler, facts, runs, case.get("after"))

@@ -1,7 +1,7 @@
 """What a cluster gets beside Kubernetes itself: the manifests beside this file.
 
-Every image comes from the pod's registry where it has one, under the name and version that stand there: those of its
-publisher, so that an archive whose `bringup.images` names it has it under the same name.
+Every image has the name and version of its publisher; containerd looks for it in the pod's registry first, where
+`up` puts it at a site with an archive.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from podwright.bringup.plan.accounts import quota_objects
 from podwright.clients.kubernetes.manifest import read_manifest
 
 if TYPE_CHECKING:
@@ -58,14 +59,10 @@ def objects(site: Site) -> list[Object]:
         names.append("rdma-shared-device-plugin")
     things: list[Object] = []
     for name in names:
-        things += manifest(name, f"{site.registry}/" if site.has("registry") else "")
-    return things
+        things += manifest(name)
+    return things + quota_objects(site.pod)
 
 
-def manifest(name: str, registry: str = "") -> list[Object]:
-    """Return the objects of a manifest, with the registry before the names of its images."""
-    things = read_manifest(_FOLDER / "manifests" / f"{name}.yaml")
-    for thing in things:
-        for container in thing.get("spec", {}).get("template", {}).get("spec", {}).get("containers", []):
-            container["image"] = registry + container["image"]
-    return things
+def manifest(name: str) -> list[Object]:
+    """Return the objects of a manifest."""
+    return read_manifest(_FOLDER / "manifests" / f"{name}.yaml")

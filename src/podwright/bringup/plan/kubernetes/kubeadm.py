@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from podwright.bringup.plan.kubernetes import login
+from podwright.bringup.plan.kubernetes.images import parts_of
 from podwright.bringup.plan.template import text_of
 from podwright.clients.kubernetes.manifest import yaml_text
 from podwright.spec.problems import refuse
@@ -20,6 +21,11 @@ DISCOVERY = "/etc/kubernetes/podwright/discovery.conf"
 POD_NETWORK, SERVICE_NETWORK = "10.244.0.0/16", "10.96.0.0/16"
 _API = "kubeadm.k8s.io/v1beta4"
 _NO_MANAGER = "name hosts with `roles: [management]`: one, three or five of them"
+
+
+def leaving_line(host: str) -> str:
+    """Return what has the cluster forget a node, on a management host."""
+    return f"kubectl --kubeconfig=/etc/kubernetes/admin.conf delete node --ignore-not-found {host}"
 
 
 def management_hosts(site: Site) -> list[str]:
@@ -103,10 +109,11 @@ def _cluster(site: Site) -> Object:
         "apiServer": {"certSANs": names, "extraArgs": _api_arguments(site)},
         "etcd": {"local": {"dataDir": "/var/lib/etcd"}},
     }
-    if site.has("registry"):
-        # Under the names that their publisher gives them, which are those of an archive that has them.
-        cluster["imageRepository"] = site.registry
-        cluster["dns"] = {"imageRepository": f"{site.registry}/coredns"}
+    parts = parts_of(site)
+    if parts is not None:
+        # Under their publishers' names: containerd looks for these in the pod's registry first.
+        cluster["etcd"]["local"]["imageTag"] = parts.etcd
+        cluster["dns"] = {"imageTag": parts.coredns}
     return cluster
 
 

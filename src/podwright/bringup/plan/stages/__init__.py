@@ -8,13 +8,16 @@ from podwright.bringup.plan.host import Step
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.stages import (
     base,
+    controllers,
     kubernetes,
     logs,
     mirror,
     monitoring,
     netboot,
+    node_access,
     nvidia,
     registry,
+    remedy,
     slurm,
     storage,
 )
@@ -23,18 +26,19 @@ StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
 
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
-    "base": {"sources": base.sources, "base": base.base, "time": base.time},
+    "base": {"sources": base.sources, "base": base.base, "time": base.time, "python": base.python},
     "mirror": {"server": mirror.server, "client": mirror.client},
-    "storage": {"exports": storage.exports, "mounts": storage.mounts},
+    "storage": {"exports": storage.exports, "mounts": storage.mounts, "people": storage.people},
     "netboot": {"server": netboot.server, "system": netboot.system},
-    "registry": {"password": registry.password, "server": registry.registry},
-    "nvidia": {"driver": nvidia.driver, "tools": nvidia.tools},
+    "registry": {"password": registry.password, "server": registry.registry, "images": registry.images},
+    "nvidia": {"headers": nvidia.headers, "driver": nvidia.driver, "tools": nvidia.tools},
     "slurm": {
         "database": slurm.database,
         "accounting": slurm.accounting,
         "controller": slurm.controller,
         "backup": slurm.backup,
         "nodes": slurm.nodes,
+        "way_in": node_access.way_in,
     },
     "kubernetes": {
         "runtime": kubernetes.runtime,
@@ -44,6 +48,12 @@ STAGES: Mapping[str, Mapping[str, StepOf]] = {
         "nodes": kubernetes.nodes,
         "addons": kubernetes.addons,
     },
-    "monitoring": {"exporters": monitoring.exporters, "server": monitoring.server},
+    "monitoring": {
+        "exporters": monitoring.exporters,
+        "keys": monitoring.keys,
+        "controllers": controllers.controllers,
+        "remedy": remedy.remedy,
+        "server": monitoring.server,
+    },
     "logging": {"server": logs.server, "sender": logs.sender},
 }

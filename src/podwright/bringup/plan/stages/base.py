@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from ipaddress import ip_network
 from urllib.parse import urlsplit
 
-from podwright.bringup.plan.host import HostAccount, HostFile, HostFolder, Step
+from podwright.bringup.plan.host import HostAccount, HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.kubernetes.kubeadm import balancer_name
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.slurm import lines_text
+from podwright.bringup.plan.systems import SYSTEMS
 from podwright.bringup.plan.template import text_of
 from podwright.spec.provisioning import AptSource
 
+_KEYRINGS = "/etc/apt/keyrings"
+_WHEELS, _PYTHON = "/usr/lib/podwright/wheels.py", "/opt/podwright/python"
 _HEAD = "# Written by `podwright pod up`: what is changed here by hand is put back.\n"
 # A dash: a kernel that does not have the key, or a container that may not set it, is no fault.
+_SYSCTL = "/etc/sysctl.d/90-podwright.conf"
+# Prints the first setting that the kernel goes by another value of; what it does not have, or lets nobody set, is no
+# fault. Blanks are as the kernel writes them.
+_KERNEL_LOOK = f"""\
+sed -n 's/^-//; s/ *= */ /p' {_SYSCTL} | while read -r key wanted; do
+    place=/proc/sys/$(echo "$key" | tr . /)
+    [ -w "$place" ] || continue
+    found=$(tr '\\t' ' ' <"$place")
+    [ "$found" = "$wanted" ] || {{ echo "$key = $found, not $wanted"; exit 1; }}
+done && echo as planned"""
+_KERNEL = HostCommand(
+    "the kernel's settings",
+    check=("/bin/sh", "-c", _KERNEL_LOOK),
+    sees="as planned",
+    run=("/usr/lib/systemd/systemd-sysctl", _SYSCTL),
+)
 
 
 def sources(site: Site, host: str) -> Step | None:
@@ -39,7 +59,7 @@ def _archive(site: Site) -> list[HostFile]:
     place = site.pod.bringup.archive
     if place is None:
         return []
-    key, authority = "/etc/apt/keyrings/podwright-archive.asc", "/etc/apt/keyrings/podwright-ca.crt"
+    key, authority = f"{_KEYRINGS}/podwright-archive.asc", f"{_KEYRINGS}/podwright-ca.crt"
     source = ["Types: deb", f"URIs: {place}/packages/", "Suites: ./", f"Signed-By: {key}"]
     trusts = f'Acquire::https::{urlsplit(place).hostname}::CAInfo "{authority}";\n'
     alone = f"{_HEAD}# Packages come from the archive alone.\n"
@@ -48,7 +68,7 @@ def _archive(site: Site) -> list[HostFile]:
         HostFile(authority, secret="ca_certificate"),
         HostFile("/etc/apt/apt.conf.d/70podwright-archive", f"{_HEAD.replace('#', '//')}{trusts}"),
         HostFile("/etc/apt/sources.list", alone),
-        HostFile("/etc/apt/sources.list.d/debian.sources", alone),
+        HostFile(f"/etc/apt/sources.list.d/{SYSTEMS[site.pod.bringup.os].sources}", alone),
         HostFile("/etc/apt/sources.list.d/podwright-archive.sources", _HEAD + lines_text(source)),
     ]
 
@@ -77,13 +97,15 @@ def base(site: Site, host: str) -> Step:
     files = [
         site.remember("hosts file", _hosts_file),
         HostFile("/etc/hostname", f"{host}\n"),
+        # sshd takes the first value that it reads of a setting, and an image may bring files of its own.
         HostFile(
-            "/etc/ssh/sshd_config.d/50-podwright.conf",
+            "/etc/ssh/sshd_config.d/00-podwright.conf",
             _HEAD + text_of("sshd.conf"),
             check="/usr/sbin/sshd -t -f %s",
             restarts=("ssh",),
+            guards=True,
         ),
-        HostFile("/etc/sysctl.d/90-podwright.conf", _HEAD + text_of("sysctl.conf"), restarts=("systemd-sysctl",)),
+        HostFile(_SYSCTL, _HEAD + text_of("sysctl.conf"), restarts=("systemd-sysctl",)),
     ]
     folders = []
     for account in accounts:
@@ -91,14 +113,13 @@ def base(site: Site, host: str) -> Step:
         name = account.name
         folders.append(HostFolder(f"{home}/.ssh", "0700", name, name))
         files.append(HostFile(f"{home}/.ssh/authorized_keys", lines_text(account.keys), "0600", name, name))
-        if site.is_on("login", host):
-            folders += [HostFolder(f"{mount}/{name}", "0700", name, name) for mount in site.shared_mounts]
     return Step(
         packages=("openssh-server", "sudo"),
         accounts=tuple(HostAccount(account.name, account.uid) for account in accounts),
         folders=tuple(folders),
         files=tuple(files),
         services=("ssh",),
+        commands=(_KERNEL,),
     )
 
 
@@ -122,6 +143,18 @@ def time(site: Site, host: str) -> Step | None:
     text = _HEAD + lines_text(rows) + _CLOCK
     config = HostFile("/etc/chrony/chrony.conf", text, check="chronyd -p -f %s", restarts=("chrony",))
     return Step(packages=("chrony",), files=(config,), services=("chrony",))
+
+
+def python(site: Site, host: str) -> Step | None:
+    """Return Python packages out of the archive: its list must be signed before any pip is started for it."""
+    place, names = site.pod.bringup.archive, site.pod.bringup.wheels
+    if place is None or not names:
+        return None
+    text = (files("podwright.bringup.on_host") / "wheels.py").read_text("utf-8")
+    words = (_PYTHON, _KEYRINGS, place, *names)
+    verbs = {verb: ("/usr/bin/python3", _WHEELS, verb, *words) for verb in ("check", "install")}
+    packages = HostCommand("Python packages", verbs["check"], "as planned", verbs["install"], tries=1)
+    return Step(packages=("gpgv", "python3-venv"), files=(HostFile(_WHEELS, text, "0755"),), commands=(packages,))
 
 
 def _hosts_file(site: Site) -> HostFile:

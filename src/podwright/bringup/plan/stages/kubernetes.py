@@ -7,7 +7,7 @@ from podwright.bringup.plan.kubernetes import kubeadm
 from podwright.bringup.plan.kubernetes.addons import definitions
 from podwright.bringup.plan.kubernetes.addons import objects as addon_objects
 from podwright.bringup.plan.kubernetes.charts import HelmChart, charts
-from podwright.bringup.plan.kubernetes.containerd import CERTIFICATES, config_text, registry_text
+from podwright.bringup.plan.kubernetes.containerd import CERTIFICATES, config_text
 from podwright.bringup.plan.site import Site
 from podwright.clients.kubernetes.manifest import yaml_text
 
@@ -51,13 +51,13 @@ def runtime(site: Site, host: str) -> Step | None:
     files = [
         HostFile("/etc/modules-load.d/podwright-kubernetes.conf", _MODULES, restarts=("systemd-modules-load",)),
         HostFile("/etc/sysctl.d/91-podwright-kubernetes.conf", _HEAD + _SYSCTL, restarts=("systemd-sysctl",)),
-        HostFile("/etc/containerd/config.toml", config_text(site, with_gpus), restarts=("containerd",)),
+        HostFile("/etc/containerd/config.toml", config_text(with_gpus), restarts=("containerd",)),
     ]
     folders = [HostFolder("/etc/containerd")]
     if site.has("registry"):
-        for name in (site.registry, "_default"):
+        for name, secret in ((site.registry, "registry_hosts"), ("_default", "registry_hosts_default")):
             folders.append(HostFolder(f"{CERTIFICATES}/{name}"))
-            files.append(HostFile(f"{CERTIFICATES}/{name}/hosts.toml", registry_text(site)))
+            files.append(HostFile(f"{CERTIFICATES}/{name}/hosts.toml", mode="0600", secret=secret))
     # The kubelet is started by kubeadm, and does not run before.
     packages, services = ["containerd", "kubeadm", "kubelet", "kubectl"], ["containerd"]
     if len(kubeadm.management_hosts(site)) > 1:

@@ -42,4 +42,5 @@ def client(site: Site, host: str) -> Step | None:
         # It is on site, and on a port that the mirror asks nobody at.
         proxies.append(f'Acquire::https::Proxy::{urlsplit(archive).hostname} "DIRECT";\n')
     text = f"# Written by `podwright pod up`.\n{''.join(proxies)}{_PATIENCE}"
-    return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text),))
+    # With the mirror off, apt would ask in vain.
+    return Step(files=(HostFile("/etc/apt/apt.conf.d/80podwright-mirror", text, leaves=True),))

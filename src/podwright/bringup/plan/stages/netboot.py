@@ -5,7 +5,14 @@ from __future__ import annotations
 from podwright.bringup.plan.boot_image import recipe
 from podwright.bringup.plan.boot_scripts import boot_files
 from podwright.bringup.plan.host import HostFile, HostFolder, Step
-from podwright.bringup.plan.netboot import NetbootPlaces, dnsmasq_text, netboot_of, nginx_text, token_command
+from podwright.bringup.plan.netboot import (
+    NetbootPlaces,
+    boots_by_https,
+    dnsmasq_text,
+    netboot_of,
+    nginx_text,
+    token_command,
+)
 from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.template import text_of
 
@@ -25,6 +32,14 @@ def server(site: Site, host: str) -> Step | None:
         restarts=("dnsmasq",),
     )
     web = HostFile("/etc/nginx/nginx.conf", nginx_text(site, places), check="nginx -t -q -c %s", restarts=("nginx",))
+    own = []
+    if boots_by_https(site):
+        own = [
+            # Which firmware is told of.
+            HostFile(f"{places.keys}/ca.crt", secret="netboot_ca_certificate"),
+            HostFile(f"{places.keys}/netboot.crt", secret="netboot_certificate", restarts=("nginx",)),
+            HostFile(f"{places.keys}/netboot.key", "", "0600", secret="netboot_key", restarts=("nginx",)),
+        ]
     tokens = HostFile(places.tokens, text_of("netboot-tokens.sh", root=places.root, user=places.user), "0755")
     return Step(
         packages=packages,
@@ -35,7 +50,7 @@ def server(site: Site, host: str) -> Step | None:
             HostFolder(f"{places.root}/done", "0750", places.user, places.user),
             HostFolder(places.tokens.rpartition("/")[0]),
         ),
-        files=(config, web, tokens, *fetched),
+        files=(*own, config, web, tokens, *fetched),
         services=("dnsmasq", "nginx"),
         commands=(token_command(site, places),),
     )

@@ -9,6 +9,7 @@ import json
 
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.site import Site
+from podwright.bringup.plan.systems import SYSTEMS
 from podwright.bringup.plan.template import unit_of
 from podwright.spec.provisioning import NvidiaSettings
 
@@ -32,6 +33,19 @@ _SELINUX = HostCommand(
     run=("setsebool", "-P", _SWITCH, "on"),
     tries=1,
 )
+# A module that was built just now is loaded; where the free driver of the kernel still holds the GPUs, the host must
+# start again, and what loads it says so.
+_LOADED = HostCommand(
+    "NVIDIA's driver",
+    check=("/bin/sh", "-c", "test -e /proc/driver/nvidia/version && echo loaded"),
+    sees="loaded",
+    run=(
+        "/bin/sh",
+        "-c",
+        "modprobe nvidia || { dkms status; echo 'start the host again: its kernel holds the GPUs' >&2; exit 1; }",
+    ),
+    tries=1,
+)
 # How many parts of a size a GPU gives, by the slices that each takes.
 _PARTS = {1: 7, 2: 3, 3: 2, 4: 1, 7: 1}
 # GPUs that talk through NVSwitch do not work without Fabric Manager; all boards with eight SXM GPUs have it.
@@ -41,6 +55,13 @@ _SWITCHED = 8
 def why_not(site: Site, host: str) -> str:
     """Return why a host gets nothing of this stage; empty where it does."""
     return "" if site.pod.model_of(host).gpus else "it has no GPUs"
+
+
+def headers(site: Site, host: str) -> Step | None:
+    """Return what the driver's module is built with: it must be there before the driver, and before a new kernel."""
+    if site.pod.bringup.nvidia is None or site.pod.model_of(host).gpus is None:
+        return None
+    return Step(packages=(SYSTEMS[site.pod.bringup.os].headers, "dkms"))
 
 
 def driver(site: Site, host: str) -> Step | None:
@@ -54,8 +75,11 @@ def driver(site: Site, host: str) -> Step | None:
     if gpus.count >= _SWITCHED and "SXM" in gpus.model:
         packages.append("nvidia-fabricmanager")
         services.append("nvidia-fabricmanager")
-    files = (HostFile("/etc/modprobe.d/podwright-nvidia.conf", _HEAD + _MODPROBE),)
-    return Step(tuple(packages), files=files, services=tuple(services))
+    files = [HostFile("/etc/modprobe.d/podwright-nvidia.conf", _HEAD + _MODPROBE)]
+    if any(nic.kind == "compute" for nic in site.pod.model_of(host).nics):
+        # Cards of the fabric read and write the memory of GPUs by it.
+        files.append(HostFile("/etc/modules-load.d/podwright-nvidia.conf", "nvidia_peermem\n"))
+    return Step(tuple(packages), files=tuple(files), services=tuple(services), commands=(_LOADED,))
 
 
 def tools(site: Site, host: str) -> Step | None:

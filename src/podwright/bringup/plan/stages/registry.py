@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
+from podwright.bringup.plan.kubernetes.containerd import USER
 from podwright.bringup.plan.site import REGISTRY_PORT, Site
 from podwright.bringup.plan.template import text_of
+from podwright.bringup.plan.wanted_images import places_of
 
-USER = "podwright"
 _FOLDER = "/etc/docker/registry"
 _PASSWORDS = f"{_FOLDER}/htpasswd"
 _OWNER = "docker-registry"
@@ -18,6 +22,7 @@ _PASSWORD = HostCommand(
     run=("/bin/sh", "-c", f"umask 027; htpasswd -ciB {_PASSWORDS} {USER} && chgrp {_OWNER} {_PASSWORDS}"),
     secret="registry_password",
 )
+_IMAGES = "/usr/lib/podwright/registry_images.py"
 _CLIENTS = ("/etc/docker/certs.d", "/etc/containers/certs.d")
 
 
@@ -47,6 +52,44 @@ def registry(site: Site, host: str) -> Step | None:
             _file("tls/registry.key", secret="registry_key"),
         ),
         services=(_OWNER,),
+    )
+
+
+def images(site: Site, host: str) -> Step | None:
+    """Return what puts the images of a site's archive into its registry, before anything starts one of them."""
+    archive = site.pod.bringup.archive
+    if archive is None or not site.has("registry") or not site.is_on("registry", host):
+        return None
+    wanted = places_of(site)
+    if not wanted:
+        return None
+    login = HostFile(f"{_FOLDER}/password", mode="0600", secret="registry_password")
+    asked = {
+        "registry": f"https://{site.registry}",
+        "archive": archive,
+        "authority": f"{_CLIENTS[0]}/{site.registry}/ca.crt",
+        "login": login.path,
+        "user": USER,
+        "images": [[image.repository, image.tag] for image in wanted],
+    }
+    program = (files("podwright.bringup.on_host") / "registry_images.py").read_text()
+    listed = HostFile(f"{_FOLDER}/images.json", json.dumps(asked, indent=1) + "\n")
+    words = ("/usr/bin/python3", _IMAGES)
+    given = HostCommand(
+        "the archive's images in the registry",
+        check=(*words, "check", listed.path),
+        sees="same",
+        run=(*words, "apply", listed.path),
+        tries=3,
+    )
+    return Step(
+        folders=(HostFolder("/usr/lib/podwright"),),
+        files=(
+            HostFile(_IMAGES, program, "0755"),
+            login,
+            listed,
+        ),
+        commands=(given,),
     )
 
 

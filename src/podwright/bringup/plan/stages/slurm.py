@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 
-from podwright.bringup.plan import job_hooks
+from podwright.bringup.plan import accounts, job_hooks
 from podwright.bringup.plan.host import HostCommand, HostFile, HostFolder, Step
 from podwright.bringup.plan.job_hooks import Hooks
 from podwright.bringup.plan.site import Site
-from podwright.bringup.plan.slurm import SlurmSite, render
+from podwright.bringup.plan.slurm import SlurmSite, own_partitions, render
 from podwright.bringup.plan.template import text_of
 from podwright.spec.problems import refuse
 
@@ -21,6 +22,7 @@ _LOGS = HostFolder("/var/log/slurm", owner=_OWNER, group=_OWNER)
 _PIDS = HostFolder("/run/slurm", owner=_OWNER, group=_OWNER)
 # /run is empty after a boot.
 _PIDS_KEPT = HostFile("/etc/tmpfiles.d/podwright-slurm.conf", "d /run/slurm 0755 slurm slurm -\n")
+_ACCOUNTS, _TEAMS = "/usr/lib/podwright/slurm_accounts.py", f"{FOLDER}/podwright-teams.json"
 _EXECUTABLE = frozenset({"prolog.sh", "epilog.sh", "health.sh"})
 # RDMA pins memory, and a job has the limits of the daemon that starts it.
 
@@ -34,11 +36,10 @@ def database(site: Site, host: str) -> Step | None:
         f" CREATE USER IF NOT EXISTS '{_OWNER}'@'localhost' IDENTIFIED VIA unix_socket;"
         f" GRANT ALL ON {_DATABASE}.* TO '{_OWNER}'@'localhost';"
     )
-    look = f"SELECT CONCAT('granted ', Db) FROM mysql.db WHERE User = '{_OWNER}'"
     grants = HostCommand(
         "Slurm's database",
-        check=("mariadb", "--batch", "--skip-column-names", f"--execute={look}"),
-        sees=f"granted {_DATABASE}",
+        check=("mariadb", "--batch", "--skip-column-names", f"--execute=SHOW GRANTS FOR '{_OWNER}'@'localhost'"),
+        sees=f"GRANT ALL PRIVILEGES ON `{_DATABASE}`.*",
         run=("mariadb", f"--execute={grant}"),
     )
     return Step(
@@ -60,17 +61,26 @@ def accounting(site: Site, host: str) -> Step | None:
         sees=site.name,
         run=("sacctmgr", "--immediate", "add", "cluster", site.name),
     )
+    teams = HostCommand(
+        "accounts and limits of teams",
+        check=("/usr/bin/python3", _ACCOUNTS, "check", _TEAMS),
+        sees="same",
+        run=("/usr/bin/python3", _ACCOUNTS, "apply", _TEAMS),
+    )
+    program = (files("podwright.bringup.on_host") / "slurm_accounts.py").read_text()
     return Step(
         packages=("munge", "slurmdbd", *_CLIENT),
-        folders=(HostFolder(FOLDER), _LOGS, _PIDS),
+        folders=(HostFolder(FOLDER), HostFolder("/usr/lib/podwright"), _LOGS, _PIDS),
         files=(
             _munge_key(),
             _PIDS_KEPT,
+            HostFile(_ACCOUNTS, program, "0755"),
+            HostFile(_TEAMS, accounts.accounts_text(site.pod)),
             _conf("slurm.conf", _files(site)["slurm.conf"], ()),
             HostFile(f"{FOLDER}/slurmdbd.conf", text, "0600", _OWNER, _OWNER, restarts=("slurmdbd",)),
         ),
         services=("munge", "slurmdbd"),
-        commands=(cluster,),
+        commands=(cluster, teams),
         releases=_releases(site, "slurmdbd", *_CLIENT),
     )
 
@@ -195,14 +205,19 @@ def _conf(name: str, text: str, restarts: tuple[str, ...]) -> HostFile:
 def slurm_site(site: Site) -> SlurmSite:
     """Return the facts of the site that Slurm's files are made of; what the pod's file sets comes last."""
     settings = site.pod.bringup.settings
+    ours = {**accounts.settings(site.pod), **job_hooks.settings(Hooks())}
     return SlurmSite(
         controller=site.roles["controller"],
         controller_address=site.addresses[site.roles["controller"]],
         version=site.slurm_version,
         backup=_backup_name(site),
         state=state_folder(site),
-        settings={**job_hooks.settings(Hooks()), "PrologFlags": "Alloc,Contain", **settings.conf},
+        settings={**ours, "PrologFlags": "Alloc,Contain", **settings.conf},
         cgroup=settings.cgroup,
+        partitions=own_partitions(
+            settings.partitions, {team.name: accounts.account_of(team) for team in site.pod.teams}
+        ),
+        lines=settings.lines,
     )
 
 

@@ -70,6 +70,18 @@ def mounts(site: Site, host: str) -> Step | None:
     )
 
 
+def people(site: Site, host: str) -> Step | None:
+    """Return what people have on shared file systems, once these are mounted: made before, it would lie beneath."""
+    accounts = site.pod.bringup.users
+    if not accounts or not site.shared_mounts or not site.is_on("login", host):
+        return None
+    folders = []
+    for account in accounts:
+        name = account.name
+        folders += [HostFolder(f"{mount}/{name}", "0700", name, name) for mount in site.shared_mounts]
+    return Step(folders=tuple(folders))
+
+
 def _is_mounted(site: Site, storage: Storage, host: str) -> bool:
     if storage.kind not in _CLIENTS or not storage.server or not storage.mount:
         return False

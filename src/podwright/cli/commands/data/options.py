@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,10 +89,10 @@ def path_text(path: str, width: int | None) -> str:
     return f"...{text[3 - width :]}"
 
 
-def print_paths(root: bytes, paths: Iterator[bytes]) -> None:
+def print_paths(paths: Iterable[bytes]) -> None:
     """Print whole paths as bytes, each with a zero byte behind it."""
     import sys
 
     for path in paths:
-        sys.stdout.buffer.write(root + b"/" + path + b"\0")
+        sys.stdout.buffer.write(path + b"\0")
     sys.stdout.buffer.flush()

@@ -25,7 +25,7 @@ _MAX_NAMED = 20
 
 
 Verb = Annotated[str, typer.Argument(metavar="VERB", help=f"One of {', '.join(_VERBS)}.")]
-PolicyName = Annotated[str | None, typer.Argument(metavar="NAME", help="The policy.")]
+PolicyName = Annotated[str | None, typer.Argument(metavar="NAME", help="The policy; of add FILE.yaml too.")]
 Of = Annotated[str, typer.Option("--dataset", metavar="DATASET", help="Whose files.", autocompletion=complete_name)]
 Do = Annotated[
     str, typer.Option("--do", metavar="ACTION", help="tag, checksum, copy, move, archive, delete, agent or curate.")
@@ -70,6 +70,8 @@ def data_policy_command(
     if _is_for_all(verb, name, due):
         return _run_due(policies, as_json) if verb == "run" else _print_all(policies.reports(), as_json)
     assert name is not None
+    if verb == "add" and name.endswith((".yaml", ".yml")):
+        return _print(policies.add_file(Path(name)), as_json)
     if verb == "add":
         from podwright.data import Policy
         from podwright.spec.quantity import duration_s
@@ -183,7 +185,8 @@ def _print(report: PolicyReport, as_json: bool) -> int:
 
 def _page(report: PolicyReport) -> Iterator[str]:
     policy = report.policy
-    rule = f"{policy.action}, {policy.where or 'all files'}"
+    action = " then ".join(step["do"] for step in policy.steps) or policy.action
+    rule = f"{action}, {policy.where or 'all files'}"
     yield from output.aligned(policy.state, f"{policy.name}: {rule}", sys.stdout)
     counts = f"{figures.count(policy.matched, 'file')} matched, {report.done} done, {len(report.failed)} failed"
     yield from output.aligned("files", counts, sys.stdout)

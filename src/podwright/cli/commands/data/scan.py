@@ -40,14 +40,24 @@ Emptied = Annotated[bool, typer.Option("--emptied", help="Take it although nothi
 Replace = Annotated[
     bool, typer.Option("--replace", help="Give the name to another tree; what is known of the old one goes.")
 ]
+Sort = Annotated[
+    str | None, typer.Option("--sort", metavar="COLUMN", help="The least first; with a dash before it the greatest.")
+]
+Labels = Annotated[
+    list[str],
+    typer.Option("--label", metavar="NAME", help="Of each further root, in their order: its paths begin with it."),
+]
 Whole = Annotated[bool, typer.Option("--whole", help="With --catalog: publish also what not everybody may read.")]
 
 
 def data_scan_command(
-    path: Annotated[str, typer.Argument(metavar="PATH|URL", help="The folder of the dataset, or its address.")],
+    path: Annotated[
+        list[str], typer.Argument(metavar="PATH|URL", help="The folder of the dataset, or its address; further ones.")
+    ],
     name: Annotated[str, typer.Option("--name", metavar="DATASET", help="What to call it.")],
+    label: Labels = [],  # noqa: B006 - the library makes a new list for each call
     layout: Annotated[
-        str | None, typer.Option("--layout", metavar="LAYOUT", help="Take it for this and do not look.")
+        str | None, typer.Option("--layout", metavar="NAME|FILE.yaml", help="Take it for this and do not look.")
     ] = None,
     checksums: Annotated[
         bool, typer.Option("--checksums", help="Read the files that have no SHA-256 yet, and keep it.")
@@ -60,10 +70,12 @@ def data_scan_command(
     as_json: AsJson = False,
 ) -> int:
     """Scan a tree; exit 1 where a folder could not be read."""
-    from podwright.data import Accept, ScanRequest
+    from podwright.data import Accept, FurtherRoots, ScanRequest
 
     accept = Accept(emptied, replace)
-    request = ScanRequest(path, name, layout, checksums, quick, catalog, whole, accept)
+    root, *further = path
+    more = FurtherRoots(tuple(further), tuple(label))
+    request = ScanRequest(root, name, layout, checksums, quick, catalog, whole, accept, more)
     with shown_progress() as progress:
         scanned = open_catalog().scan(request, progress)
     return _print_scanned(scanned, as_json)
@@ -116,32 +128,48 @@ def data_find_command(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=0, help=f"At most so many files; else {_SHOWN}, or all.")
     ] = None,
+    sort: Sort = None,
+    count: Annotated[bool, typer.Option("--count", help="How many they are, and nothing else.")] = False,
     print0: Print0 = False,
     catalog: AskThere = None,
     as_json: AsJson = False,
 ) -> None:
     """List files that a filter chooses; a person is shown the first of them, a program gets all."""
-    if print0:
+    if print0 and not count:
         with open_catalog().open(dataset, catalog) as opened:
-            matches = opened.find(opened.condition(filter_text), limit)
-            return print_paths(opened.root_bytes, (match.path_bytes for match in matches))
+            matches = opened.find(opened.condition(filter_text), limit, opened.order(sort))
+            return print_paths(opened.roots.whole(match.path_bytes) for match in matches)
     from podwright.data import FindRequest
 
-    if limit is None and not as_json:
+    if count:
+        limit = 0
+    elif limit is None and not as_json:
         limit = _SHOWN
-    found = open_catalog().find(FindRequest(dataset, filter_text, limit, not as_json, catalog))
+    sizes = not (as_json or count)
+    found = open_catalog().find(FindRequest(dataset, filter_text, limit, sizes, catalog, sort))
     if found.left_out:
         output.say("left out", f"{found.left_out} files of the catalog that somebody has written over")
     if as_json:
         return output.print_json(found.as_json())
-    return print("\n".join(_found(found)))
+    if count:
+        return print(found.count)
+    return print("\n".join(_found(found, (sort or "size").removeprefix("-"))))
 
 
-def _found(found: Found) -> Iterator[str]:
+def _found(found: Found, sorted_by: str) -> Iterator[str]:
+    """Lay out files with their sizes, and with what they are sorted by where that is something else."""
+    values = [] if sorted_by in ("size", "path") else [match.as_json().get(sorted_by) for match in found.files]
+    shown = [figures.NONE if value is None else output.one_line(str(value)) for value in values]
+    head, taken = ["size", "path"], SIZE_WIDTH
+    if shown:
+        head, taken = ["size", sorted_by, "path"], SIZE_WIDTH + 2 + max(map(len, [sorted_by, *shown]))
     width = output.width_of(sys.stdout)
-    rows = [(figures.size(match.size), path_text(match.path, width and width - SIZE_WIDTH)) for match in found.files]
+    rows = []
+    for at, match in enumerate(found.files):
+        path = path_text(match.path, width and max(width - taken, SIZE_WIDTH))
+        rows.append((figures.size(match.size), *shown[at : at + 1], path))
     if rows:
-        yield from output.table(("size", "path"), rows)
+        yield from output.table(head, rows)
     more = found.count - len(rows)
     if more:
         yield f"and {more} more"

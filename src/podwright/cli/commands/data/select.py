@@ -43,7 +43,12 @@ NoDuplicates = Annotated[
 ]
 Confusion = Annotated[
     str | None,
-    typer.Option("--confusion", metavar="RUN", help="Samples of what it confused.", autocompletion=complete_run),
+    typer.Option(
+        "--confusion",
+        metavar="RUN",
+        help="Samples of what it confused; no gain is proven.",
+        autocompletion=complete_run,
+    ),
 ]
 Classes = Annotated[
     str | None, typer.Option("--classes", metavar="A,B", help="Of --confusion: not its worst two, but these.")
@@ -165,7 +170,7 @@ def data_ls_command(
 
         write_selection_page(answer.selection, page)
     if print0:
-        return print_paths(answer.selection.root, (file.path_bytes for _, file in answer.files))
+        return print_paths(answer.whole_paths())
     if as_json:
         return output.print_json(answer.as_json())
     if page:

@@ -72,7 +72,7 @@ def design_command(
     if steps:
         return _steps(growth, as_json)
     if out is not None:
-        _write(design.files(growth), out)
+        _write({**design.files(growth), "cables.xlsx": design.workbook()}, out)
     if not as_json:
         print("\n".join(_lines(design, growth, cables, _rate(gpu_read))))
     elif cables and growth is None:
@@ -121,7 +121,7 @@ def _growth(old: str, design: Design, allow_moves: bool, ref: str | None) -> Gro
     return growth
 
 
-def _write(files: Mapping[str, str], out: Path) -> None:
+def _write(files: Mapping[str, str | bytes], out: Path) -> None:
     write_files(files, out)
     output.say("wrote", f"{len(files)} files to {out}")
 

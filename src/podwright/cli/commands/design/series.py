@@ -36,6 +36,7 @@ def _lines(prediction: SeriesPrediction) -> Iterator[str]:
     yield from output.aligned("series", f"{len(series)} with {sizes} measured sizes", sys.stdout)
     if held_out:
         yield from output.aligned("check", prediction.summary, sys.stdout)
+        yield from output.aligned("held", _coverage(prediction), sys.stdout)
     yield ""
     yield from _law_table(series)
     if held_out:
@@ -52,6 +53,16 @@ def _lines(prediction: SeriesPrediction) -> Iterator[str]:
             yield from output.aligned("refused", text, sys.stdout)
     yield ""
     yield from output.aligned("origin", prediction.origin, sys.stdout)
+
+
+def _coverage(prediction: SeriesPrediction) -> str:
+    """Say how many left out sizes their intervals held; the true share lies in the brackets."""
+    text = f"{prediction.between.text} middle sizes lie in their interval when left out;\n"
+    text += f"{prediction.beyond.text} largest sizes"
+    refused = prediction.between.refused + prediction.beyond.refused
+    if refused:
+        text += f"; {refused} not predicted, beyond a turn"
+    return text
 
 
 def _law_table(series: Sequence[Series]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from podwright import design as designs
 from podwright.cli.terminal import figures, output
 from podwright.spec.hostlist import fold_hosts
+from podwright.theme import words
 
 if TYPE_CHECKING:
     from podwright.design import Cable, ComputeSize, Design, Growth, GrowthStep, Item, StorageSize, Sweep
@@ -57,12 +58,14 @@ def sweep_table(sweep: Sweep, width: int | None) -> list[str]:
 def step_table(steps: Sequence[GrowthStep], width: int | None) -> list[str]:
     """List the work at each leaf, what the worst pair of nodes has of its ports after it, and who must be drained."""
     rows = []
+    fabrics = list(dict.fromkeys(chain.from_iterable(step.bandwidth_left for step in steps)))
     for step in steps:
         drained = fold_hosts(dict.fromkeys(chain.from_iterable(step.cut_off.values())))
         work = [str(len(cables)) for cables in (step.add, step.move, step.remove)]
-        left = " and ".join(f"{share * 100:.0f} %" for share in step.bandwidth_left.values())
-        rows.append((step.leaf or "above the leaves", *work, left, drained or figures.NONE))
-    return output.table(("leaf", "add", "move", "remove", "left", "drain"), rows, width)
+        left = [words.percent(step.bandwidth_left.get(fabric)) for fabric in fabrics]
+        rows.append((step.leaf or "above the leaves", *work, *left, drained or figures.NONE))
+    head = ("leaf", "add", "move", "remove", *(f"{fabric} left" for fabric in fabrics), "drain")
+    return output.table(head, rows, width)
 
 
 def cable_table(design: Design, width: int | None) -> list[str]:
@@ -146,12 +149,18 @@ def _management(design: Design) -> Iterator[str]:
 def _racks(design: Design) -> Iterator[str]:
     floor, allowed = design.floor, design.pod.racks
     racks = figures.count(len(floor.racks), "rack")
+    domain, domains = design.requirements.domain, len(design.requirements.domains_there)
     limits = f"{allowed.rack_units} units and {allowed.limit_w / 1000:g} kW"
     yield f"racks       {racks} of {limits}, {floor.power_text}"
+    if domain is not None:
+        count = figures.count(domains, "NVLink domain")
+        yield f"            {count} of {domain.nodes} nodes, a rack each, cooled by {domain.cooling}"
     if floor.power_w:
         yield f"            heat {floor.heat_text}"
         fullest = max(floor.racks, key=lambda rack: rack.power_w)
-        yield f"            the fullest is {fullest.name}: {fullest.power_w / 1000:.1f} kW, {fullest.used_units} units"
+        drawn, left = fullest.power_w / 1000, fullest.headroom_w / 1000
+        facts = f"{drawn:.1f} kW, {left:.1f} left on each feed, {fullest.used_units} units"
+        yield f"            the fullest is {fullest.name}: {facts}"
     if floor.weight_kg:
         yield f"            weight of devices {floor.weight_text}"
     if floor.unknown_power:

@@ -50,7 +50,7 @@ def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
         return
     running = [job for job in queue.jobs if job.state == "running"]
     waiting = [job for job in queue.jobs if job.state == "waiting"]
-    yield f"{queue.target}: {summary(queue)}"
+    yield f"{queue.target}: {queue.sentence}"
     yield ""
     if queue.partitions or not queue.hidden:
         yield from output.table(HEADS, _partitions(queue))
@@ -62,16 +62,6 @@ def page(queue: TargetQueue, now: float, width: int | None) -> Iterator[str]:
         yield from ["", *output.table(("running", "job", "user", "nodes", "gpus", "ends"), rows, width)]
     if waiting:
         yield from ["", *_waiting(waiting, now, width)]
-
-
-def summary(queue: TargetQueue) -> str:
-    """Say in one sentence how busy a target is."""
-    waiting = sum(job.tasks for job in queue.jobs if job.state == "waiting")
-    running = sum(job.tasks for job in queue.jobs if job.state == "running")
-    jobs = f"{figures.count(running, 'job runs', 'jobs run')}, {figures.count(waiting, 'waits', 'wait')}"
-    if not queue.gpus:
-        return jobs
-    return f"{jobs}; {queue.gpus_free} of {queue.gpus} GPUs are free"
 
 
 def away(queue: TargetQueue, width: int | None) -> Iterator[str]:

@@ -27,6 +27,10 @@ def show_command(run: RunRef, as_json: AsJson = False) -> None:
     record, points = shown.records
     happened = [] if points else show_folder.happened(shown)
     lines = [*facts(record, len(points), shown.reasons), *show_folder.asked_for(shown.folder), *happened]
+    if shown.goodput:
+        lines.append(("goodput", "\n".join(shown.goodput)))
+    if shown.straggler is not None:
+        lines.append(("straggler", shown.straggler.text))
     if shown.failures:
         lines.append(("failures", "\n".join(_failure(group) for group in shown.failures)))
     lines.append(("size", figures.size(shown.size_bytes)))
@@ -62,6 +66,10 @@ def facts(record: Record, points: int, why: Sequence[str], now_s: float | None =
         yield "results", results
     if cost := record.cost:
         yield "cost", f"{figures.value(cost['amount'])} {cost['currency']} ({cost['origin']})"
+    if record.tags:
+        yield "tags", " ".join(record.tags)
+    if record.note:
+        yield "note", record.note
     yield "folder", record.folder
 
 
@@ -75,6 +83,8 @@ def _state(record: Record, points: int, now_s: float | None) -> tuple[str, str]:
 
 def _nodes(record: Record, points: int) -> str:
     text = str(record.nodes)
+    if record.spares:
+        text += f" and {figures.count(record.spares, 'spare')}"
     if record.world_size:
         text += f", world size {record.world_size}"
     if record.attempts > 1 and not points:

@@ -57,8 +57,8 @@ def happened(shown: RunOverview) -> Facts:
     yield from _replaced(shown.replaced)
     for event in folder.events_of(kinds.FilesKept)[-1:]:
         yield "kept", kept_text(folder.id, event)
-    if (folder.path / "report.html").is_file():
-        yield "report", (folder.path / "report.html").resolve().as_uri()
+    if shown.report:
+        yield "report", shown.report.resolve().as_uri()
 
 
 def _software(versions: Mapping[int, Mapping[str, str]]) -> Facts:

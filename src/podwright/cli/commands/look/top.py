@@ -1,35 +1,43 @@
-"""`top`: the nodes of all active runs, live."""
+"""`top`: the nodes of all active runs, or a whole pod, live."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from podwright import launch
+from podwright.cli.commands.pod.hosts import opened
 from podwright.cli.options import AsJson
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.live import styled
 from podwright.cli.terminal.machines import GpuView, straggler
-from podwright.cli.terminal.progress import Progress, how_far
+from podwright.cli.terminal.pod_frame import frame_lines
+from podwright.cli.terminal.progress import Progress
 from podwright.cli.terminal.status import used_of
 
 if TYPE_CHECKING:
     from podwright.launch import Session
 
 REFRESH_EVERY_S = 2.0
+POD_EVERY_S = 5.0
 _HEAD = ("run", "step", "loss", "use", "memory", "power", "state")
 
 
 def top_command(
+    pod: Annotated[
+        str | None, typer.Argument(metavar="[POD]", help="A whole pod, as its Prometheus sees it.", show_default=False)
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show each node of each active run; once where nobody watches, and with `--json`."""
+    """Show each node of each active run, or of a pod; once where nobody watches, and with `--json`."""
+    if pod is not None:
+        return _pod_top(pod, once, as_json)
     with launch.Session.open() as session:
         if as_json:
             return output.print_json([_document(progress) for progress in active(session)])
@@ -37,7 +45,19 @@ def top_command(
             rows = _table(active(session), output.width_of(sys.stdout))
             return print("\n".join(output.paint(row.text, row.role, sys.stdout) for row in rows), flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            _watch(session)
+            _live(lambda width: _table(active(session), width), "", REFRESH_EVERY_S)
+    return None
+
+
+def _pod_top(pod: str, once: bool, as_json: bool) -> None:
+    with opened(pod) as bringup:
+        if as_json:
+            return output.print_json(bringup.frame().as_json())
+        if once or not sys.stdout.isatty():
+            rows = frame_lines(bringup.frame(), output.width_of(sys.stdout))
+            return print("\n".join(output.paint(*row, sys.stdout) for row in rows), flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            _live(lambda width: [Row(*row) for row in frame_lines(bringup.frame(), width)], pod, POD_EVERY_S)
     return None
 
 
@@ -99,7 +119,7 @@ def _gpu_row(progress: Progress, gpu: GpuView, is_last: bool) -> tuple[str, ...]
 def _training(values: Mapping[str, float]) -> tuple[str, str]:
     """Return the step, of how many where that is known, and the loss."""
     loss = figures.value(values["loss"]) if "loss" in values else ""
-    return how_far(values).removeprefix("step "), loss
+    return figures.how_far(values).removeprefix("step "), loss
 
 
 def _document(progress: Progress) -> dict[str, Any]:
@@ -111,20 +131,21 @@ def _document(progress: Progress) -> dict[str, Any]:
     return {**progress.record.as_json(), "node_values": nodes}
 
 
-def _watch(session: Session) -> None:
+def _live(rows_at: Callable[[int], list[Row]], pod: str, every_s: float) -> None:
+    """Show rows again and again, as many as fit; the rest is for `--once`."""
     from rich.console import Console
     from rich.live import Live
 
     console = Console(highlight=False)
     with Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
-            rows = _fitting(_table(active(session), console.width), console.height - 2)
-            head = [Row(f"podwright top  {time.strftime('%H:%M:%S')}  Ctrl-C leaves", "dim"), Row("", "")]
+            rows = _fitting(rows_at(console.width), console.height - 2, " ".join(filter(None, ("top", pod))))
+            head = [Row(f"podwright top {pod} {time.strftime('%H:%M:%S')}  Ctrl-C leaves", "dim"), Row("", "")]
             live.update(styled([[row] for row in (*head, *rows)], console.encoding), refresh=True)
-            time.sleep(REFRESH_EVERY_S)
+            time.sleep(every_s)
 
 
-def _fitting(rows: list[Row], height: int) -> list[Row]:
+def _fitting(rows: list[Row], height: int, command: str = "top") -> list[Row]:
     """Cut the table to the screen and say how much is below; a straggler is not cut away."""
     if len(rows) <= height:
         return rows
@@ -132,4 +153,4 @@ def _fitting(rows: list[Row], height: int) -> list[Row]:
     below = [row for row in rows[shown:] if row.role == "warn"][: shown - 1]
     shown -= len(below)
     more = len(rows) - shown - len(below)
-    return [*rows[:shown], *below, Row(f"... {more} more; `podwright top --once` prints all", "dim")]
+    return [*rows[:shown], *below, Row(f"... {more} more; `podwright {command} --once` prints all", "dim")]

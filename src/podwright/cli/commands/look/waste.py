@@ -89,6 +89,8 @@ def notes(target: TargetWaste, waste: Waste) -> Iterator[tuple[str, str]]:
     if waste.backfill_gpu_h:
         text = f"at most {hours(waste.backfill_gpu_h)} GPU hours were free while jobs waited that would\nhave fitted"
         yield "backfill", f"{text} (modelled: GPUs counted, not placed)"
+    if target.goodput_lines:
+        yield "goodput", "\n".join([*target.goodput_lines, f"of {len(target.goodputs)} own runs, each as a whole"])
     if waste.limit_share is not None:
         yield "limits", f"jobs used {waste.limit_share:.0%} of the time they asked for"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podwright import launch, usage
 from podwright.cli.commands.pod.hosts import Limit, opened
 from podwright.cli.commands.pod.pods import PodRef, is_approved, print_table
 from podwright.cli.options import AsJson, Yes
@@ -14,8 +15,11 @@ from podwright.cli.terminal import output
 
 if TYPE_CHECKING:
     from podwright.bringup import MachinesResult
+    from podwright.usage import LemonNode
 
 _FAILED = 1
+# Below this nobody takes a row of failures for chance, even of some hundred nodes.
+_ODD = 0.001
 
 
 def pod_power_command(
@@ -56,6 +60,9 @@ def pod_firmware_command(
     digest: Annotated[
         str | None, typer.Option("--digest", metavar="sha256:...", help="What the image must be; another is refused.")
     ] = None,
+    wave: Annotated[
+        int, typer.Option("--wave", metavar="N", min=1, help="How many at once, after the first one went well.")
+    ] = 16,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> int:
@@ -71,15 +78,17 @@ def pod_firmware_command(
             raise refuse(f"{missing} is missing: an update needs an image and its digest", field=missing)
         if not is_approved(f"Write {update} of {len(machines.hosts)} hosts from {image}?", yes):
             return _FAILED
-        result = machines.update(update, image, digest)
-    return _show(
-        result, as_json, ("host", "before", "answer"), lambda answer: (answer["before"] or "?", answer["said"])
-    )
+        result = machines.update(update, image, digest, wave)
+    return _show(result, as_json, ("host", "versions", "answer"), _update_cells)
+
+
+def _update_cells(answer: dict[str, Any]) -> tuple[str, str]:
+    return f"{answer['before'] or '?'}, then {answer['after'] or '?'}", answer["said"]
 
 
 def _firmware_cells(answer: dict[str, Any]) -> tuple[str, str]:
     versions = ", ".join(f"{name} {version or '?'}" for name, version in answer["firmware"].items())
-    return answer["model"] or "?", versions
+    return answer["model"] or "?", versions or answer.get("firmware_error", "none is listed")
 
 
 def pod_nodes_command(
@@ -98,12 +107,28 @@ def pod_nodes_command(
                 return _FAILED
             bringup.reinstall(hosts)
         result = bringup.nodes()
+        with launch.Session.open() as session:
+            lemons = {lemon.host: lemon for lemon in usage.lemon_nodes(session, bringup.pod)}
     if as_json:
-        output.print_json(result.as_json())
+        known = result.as_json()
+        for name, row in known["hosts"].items():
+            row["failures"] = lemons[name].as_json() if name in lemons else None
+        output.print_json(known)
         return 0
-    rows = [(name, host.state, host.mac or "", host.address or "") for name, host in result.hosts.items()]
-    print_table(("host", "state", "mac", "address"), rows)
+    rows = [
+        (name, host.state, host.mac or "", host.address or "", _failures(lemons.get(name)))
+        for name, host in result.hosts.items()
+    ]
+    print_table(("host", "state", "mac", "address", "failures"), rows)
     return 0
+
+
+def _failures(lemon: LemonNode | None) -> str:
+    """Return in how many of the last failed runs a node took part, and whether that is more than chance."""
+    if lemon is None:
+        return ""
+    part = f"{lemon.failures} of {lemon.of}"
+    return f"{part}, by chance {lemon.odds:.1%}" if lemon.odds < _ODD else part
 
 
 def pod_validate_command(pod: PodRef, limit: Limit = None, as_json: AsJson = False) -> int:

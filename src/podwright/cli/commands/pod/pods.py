@@ -11,6 +11,7 @@ import typer
 
 from podwright.cli.options import AsJson, Yes, complete_file
 from podwright.cli.terminal import output
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.bringup.kubernetes import GrantResult, ImageTrial
@@ -36,6 +37,23 @@ PodName = Annotated[str, typer.Argument(metavar="NAME", help="A pod's name.", au
 PodRef = Annotated[
     str, typer.Argument(metavar="POD", help="A pod's name, or its file (.yaml).", autocompletion=complete_pod)
 ]
+
+
+PodOrOnly = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[POD]", help="A pod's name, or its file; left out: the only one.", autocompletion=complete_pod
+    ),
+]
+
+
+def only_pod() -> str:
+    """Return the one pod that is known; refuse where it must be said which."""
+    names = complete_pod("")
+    if len(names) != 1:
+        hint = f"one of {', '.join(names)}" if names else "make one known: `podwright pod add pod.yaml`"
+        raise refuse("which pod?", hint=hint, field="POD")
+    return names[0]
 
 
 def read_pod(ref: str) -> Pod:

@@ -241,7 +241,9 @@ def bench_published_command(
     system: Annotated[
         str | None, typer.Option("--system", metavar="TEXT", help="Whose system has this in its name: dgx1.")
     ] = None,
-    round_name: Annotated[str | None, typer.Option("--round", metavar="ROUND", help="v0.6 or v0.7.")] = None,
+    round_name: Annotated[
+        str | None, typer.Option("--round", metavar="ROUND", help="Of this round: v0.6, v5.1, ...")
+    ] = None,
     beside: Annotated[
         str | None,
         typer.Option("--beside", metavar="A", help="Place a run, a cell or a file of samples (seconds) beside them."),

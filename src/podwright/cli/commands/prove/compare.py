@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STRIP = 24
 _MAX_CAUSES, _TOO_MANY = 8, 1000
+_HUGE = 1e4
 
 Refs = Annotated[
     list[str],
@@ -108,10 +109,16 @@ def suite_table(pairs: Sequence[SidesCompared]) -> Iterator[str]:
 def ratio_text(pair: SidesCompared) -> str:
     """Return the ratio with its interval where there is one."""
     comparison = pair.comparison
+    ratio = _ratio(comparison.ratio or 0.0)
     if comparison.interval is None:
-        return f"{comparison.ratio:.3f}"
+        return ratio
     low, high = comparison.interval
-    return f"{comparison.ratio:.3f} ({low:.3f} to {high:.3f})"
+    return f"{ratio} ({_ratio(low)} to {_ratio(high)})"
+
+
+def _ratio(ratio: float) -> str:
+    """Return three places of a ratio; of one that is beyond all sense its size."""
+    return f"{ratio:.3f}" if ratio < _HUGE else f"{ratio:.3g}"
 
 
 def p_text(pair: SidesCompared) -> str:
@@ -176,6 +183,8 @@ def sentence(pair: SidesCompared) -> str:
 
 def _how_apart(pair: SidesCompared, apart: float) -> str:
     more = (pair.comparison.ratio or 1.0) > 1
+    if apart > _HUGE:
+        return f"is {apart:.3g} times"
     if _is_time(pair.metric):
         return f"takes {apart:.1%} {'longer' if more else 'less time'} than"
     return f"is {apart:.1%} {'higher' if more else 'lower'} than"

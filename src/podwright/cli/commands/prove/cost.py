@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ from podwright.cli.options import AsJson, RunRef, complete_file
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
-    from podwright.costs import CostSheet, OwnOrRent, PodBill, RunBill
+    from podwright.costs import CostSheet, OwnOrRent, PodBill, PodCosts, RunBill, Spending, TeamSpending
 
 PodRef = Annotated[
     str, typer.Argument(metavar="POD", help="A pod's file, or a known pod's name.", autocompletion=complete_file)
@@ -26,8 +28,13 @@ _MAX_LEVERS = 6
 def cost_pod_command(pod: PodRef, as_json: AsJson = False) -> None:
     """Print what owning the pod costs, line by line, and what a GPU hour costs."""
     from podwright.costs import pod_bill
+    from podwright.launch import Session
+    from podwright.usage import spent
 
     bill = pod_bill(read_pod(pod))
+    if bill.pod.teams:
+        with Session.open() as session:
+            bill = replace(bill, spending=spent(session, bill.pod, time.time()))
     if as_json:
         return output.print_json(bill.as_json())
     return print("\n".join(pod_page(bill)))
@@ -40,13 +47,17 @@ def cost_run_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a result cost: waiting, failed tries, energy and storage included."""
+    """Print what a result cost: waiting, failed tries, energy and storage included.
+
+    A cell of a suite, SUITE/PART/..., is costed like a run.
+    """
     from podwright.costs import run_bill
     from podwright.launch import Session, find
+    from podwright.prove import cell_bill
 
     priced = read_pod(pod) if pod else None
     with Session.open() as session:
-        bill = run_bill(find(session, run), priced)
+        bill = cell_bill(session, run, priced) if "/" in run else run_bill(find(session, run), priced)
     if as_json:
         return output.print_json(bill.as_json())
     return print("\n".join(run_page(bill)))
@@ -65,13 +76,24 @@ def cost_compare_command(
         str | None,
         typer.Option("--work", metavar="N", help="Samples or results that a GPU hour of the pod does, measured."),
     ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run", metavar="RUN", help="Price rent by what this run makes of an hour, interruptions included."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what renting costs beside owning, and from which utilisation on owning is cheaper."""
-    from podwright.costs import own_or_rent, price_tables
+    from podwright.costs import own_or_rent, price_tables, use_of
+    from podwright.launch import Session, find
 
     terms = _positive(rate, "--rate", "0.92"), _positive(work, "--work", "2500")
-    compared = own_or_rent(read_pod(pod), price_tables(prices), *terms)
+    use = None
+    if run is not None:
+        with Session.open() as session:
+            use = use_of(find(session, run))
+    compared = own_or_rent(read_pod(pod), price_tables(prices), *terms, use)
     if as_json:
         return output.print_json(compared.as_json())
     return print("\n".join(rent_page(compared)))
@@ -101,6 +123,13 @@ def money(amount: float | None, currency: str = "") -> str:
     return f"{text} {currency}".rstrip()
 
 
+def between(ends: tuple[float, float] | None) -> str:
+    """Return a range of amounts behind the one it belongs to; nothing where there is none."""
+    if ends is None:
+        return ""
+    return f" ({money(ends[0])} to {money(ends[1])})"
+
+
 def _at_least(sheet: CostSheet) -> str:
     return "at least " if sheet.at_least else ""
 
@@ -111,11 +140,24 @@ def _items(sheet: CostSheet) -> Iterator[str]:
     rows = []
     for item in sheet.items:
         filled, _ = figures.bar((item.amount or 0.0) / top, _BAR - 8)
-        rows.append([item.name, money(item.amount).rjust(width), filled, item.origin])
+        origin = item.origin
+        if item.range is not None:
+            origin = f"{between(item.range).strip(' ()')}; {origin}"
+        rows.append([item.name, money(item.amount).rjust(width), filled, origin])
     yield from output.table(["what", sheet.currency.rjust(width), "", "origin"], rows, output.width_of(sys.stdout))
     if sheet.missing:
         yield ""
         yield from output.aligned("missing", f"{', '.join(sheet.missing)}: what these cost comes on top", sys.stdout)
+
+
+def _computed(costs: PodCosts) -> str:
+    price = money(costs.computed_per_gpu_hour, costs.sheet.currency)
+    return f"{_at_least(costs.sheet)}{price}{between(costs.computed_range)}"
+
+
+def _given(costs: PodCosts) -> str:
+    price = f"{money(costs.rent, costs.sheet.currency)}{between(costs.per_gpu_hour_range)}"
+    return f"{price} a GPU hour: gpu_hour_price, which runs are billed by"
 
 
 def pod_page(bill: PodBill) -> Iterator[str]:
@@ -123,13 +165,12 @@ def pod_page(bill: PodBill) -> Iterator[str]:
     costs, sheet = bill.costs, bill.costs.sheet
     least = _at_least(sheet)
     years = f"{costs.years:g} years{'' if bill.pod.costs.years else ' (assumed)'}"
-    text = f"{least}{money(sheet.total, sheet.currency)} over {years}"
+    text = f"{least}{money(sheet.total, sheet.currency)}{between(sheet.total_range)} over {years}"
     if costs.computed_per_gpu_hour is not None:
-        text += f"; {least}{money(costs.computed_per_gpu_hour, sheet.currency)} a GPU hour"
+        text += f"; {_computed(costs)} a GPU hour"
     yield from output.aligned("costs", text, sys.stdout)
     if costs.rent is not None:
-        text = f"{money(costs.rent, sheet.currency)} a GPU hour: gpu_hour_price, which runs are billed by"
-        yield from output.aligned("given", text, sys.stdout)
+        yield from output.aligned("given", _given(costs), sys.stdout)
     used = f"{costs.utilization:.0%} of hours used"
     if not bill.pod.costs.utilization:
         used = "every hour counted as used, the least an hour can cost"
@@ -138,6 +179,9 @@ def pod_page(bill: PodBill) -> Iterator[str]:
     yield ""
     yield from _items(sheet)
     yield from _levers(bill)
+    if bill.spending is not None:
+        yield ""
+        yield from _teams(bill.spending)
 
 
 def _energy(bill: PodBill) -> Iterator[str]:
@@ -162,14 +206,34 @@ def _levers(bill: PodBill) -> Iterator[str]:
     yield from output.table(["hangs on", "given", "-20%", "+20%", f"{currency} a GPU hour"], rows)
 
 
+def _teams(spending: Spending) -> Iterator[str]:
+    """Lay out what teams spent of their budgets, by the runs that this home can see."""
+    currency, rows = spending.currency, [_team_row(row) for row in spending.teams]
+    head = [spending.month.name, f"budget {currency}", "spent", "at month's end", "runs", ""]
+    yield from output.table(head, rows, output.width_of(sys.stdout))
+    yield ""
+    text = f"day {spending.month.days:.1f} of the month; runs of this home and what colleagues share"
+    without = sum(row.without_price for row in spending.teams)
+    if without:
+        text += f"; {figures.count(without, 'run')} without a price in {currency}"
+    yield from output.aligned("counted", text, sys.stdout)
+
+
+def _team_row(row: TeamSpending) -> list[str]:
+    least = "at least " if row.without_price else ""
+    spent = f"{least}{money(row.spent)}{between(row.spent_range)}"
+    forecast = f"{money(row.forecast)}{between(row.forecast_range)}"
+    return [row.team, money(row.budget), spent, forecast, str(row.runs), row.state]
+
+
 def run_page(bill: RunBill) -> Iterator[str]:
     """Lay out what a result cost."""
     sheet, least = bill.sheet, _at_least(bill.sheet)
-    text = f"{bill.run} cost {least}{money(sheet.total, sheet.currency)}"
+    text = f"{bill.run} cost {least}{money(sheet.total, sheet.currency)}{between(sheet.total_range)}"
     if bill.per_result is None:
         text += ", and there is no result"
     elif len(bill.runs) > 1:
-        text += f", {least}{money(bill.per_result, sheet.currency)} a result"
+        text += f", {least}{money(bill.per_result, sheet.currency)}{between(bill.per_result_range)} a result"
     yield from output.aligned("costs", text, sys.stdout)
     energy = "not measured"
     if bill.energy_kwh is not None:
@@ -181,6 +245,10 @@ def run_page(bill: RunBill) -> Iterator[str]:
     yield from _items(sheet)
 
 
+def _share(break_even: float) -> str:
+    return f"{break_even:.0%}" if break_even <= 1 else "never"
+
+
 def _per_work(price: float | None) -> str:
     return "" if price is None else f"({price:.3g} a unit of work)"
 
@@ -189,19 +257,26 @@ def rent_page(compared: OwnOrRent) -> Iterator[str]:
     """Lay owning out beside renting."""
     bill = compared.bill
     costs, currency = bill.costs, bill.costs.sheet.currency
-    least = _at_least(costs.sheet)
-    text = f"{least}{money(costs.per_gpu_hour, currency)} a GPU hour at {costs.utilization:.0%} of hours used"
-    yield from output.aligned("own", text, sys.stdout)
+    if costs.rent is None or costs.computed_per_gpu_hour is not None:
+        text = f"{_computed(costs)} a GPU hour at {costs.utilization:.0%} of hours used"
+        yield from output.aligned("own", text, sys.stdout)
+    if costs.rent is not None:
+        word = "own" if costs.computed_per_gpu_hour is None else "given"
+        yield from output.aligned(word, _given(costs), sys.stdout)
     yield ""
     rows = []
     for row in compared.rows:
         share = figures.NONE if row.is_alike else "another GPU"
-        if row.break_even is not None:
-            share = f"{row.break_even:.0%}" if row.break_even <= 1 else "never"
+        if row.break_even_range is not None:
+            share = " to ".join(_share(end) for end in row.break_even_range)
+        elif row.break_even is not None:
+            share = _share(row.break_even)
         table = f"{row.table.trust} trust, {row.table.seen}: {row.table.source}"
-        price = money(row.per_gpu_hour)
+        price = f"{money(row.per_gpu_hour)}{between(row.per_gpu_hour_range)}"
         if compared.work is not None:
             price += f" {_per_work(row.per_work)}"
+        if compared.use is not None:
+            price += f" ({money(row.per_productive_hour)} productive)"
         rows.append([row.offer.name, row.offer.accelerator, price, share, table])
     head = ["rent", "accelerator", f"{currency}/GPU h", "own from", "source"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
@@ -212,6 +287,9 @@ def rent_page(compared: OwnOrRent) -> Iterator[str]:
     if not all(row.is_alike for row in compared.rows):
         text += ";\nan hour of another GPU is another thing: --work, and work_per_gpu_hour of"
         text += "\nan offer, compare by what an hour does"
+    if compared.use is not None:
+        text += f";\nproductive: an hour in which a GPU makes steps that count, as {compared.use.run} does between"
+        text += f"\ninterruptions ({compared.use.steady:.0%}); each of them costs it {60 * compared.use.lost_h:.3g} min"
     if costs.sheet.at_least:
         text += ";\nat least that much, since not all costs of owning are given"
     yield from output.aligned("read", text, sys.stdout)

@@ -81,17 +81,24 @@ def published_page(results: Sequence[PublishedResult]) -> Iterator[str]:
     """Lay published results out, each with how far its own runs lie apart."""
     rows = []
     for result in results:
-        low, high = result.spread
-        spread = f"{low:+.1%} {high:+.1%}"
-        numbers = (str(result.chips), f"{result.minutes:.2f}", str(len(result.runs)), spread)
+        numbers = (str(result.chips), f"{result.minutes:.2f}", str(len(result.runs) or figures.NONE), _spread(result))
         rows.append([result.round, result.benchmark, result.submitter, *numbers, result.system])
     head = ["round", "benchmark", "by", "chips", "minutes", "n", "spread", "system"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
     yield ""
     note = (
-        f"worked out from the published logs; {mlperf.NOT_VERIFIED}\nspread: the fastest and slowest run to the score"
+        f"worked out from the published logs; {mlperf.NOT_VERIFIED}\nspread: the fastest and slowest run to the score;"
+        " without n: a submitter's own table"
     )
     yield from output.aligned("note", note, sys.stdout)
+
+
+def _spread(result: PublishedResult) -> str:
+    """Return the fastest and the slowest run to the score; a dash where the runs are not known."""
+    if result.spread is None:
+        return figures.NONE
+    low, high = result.spread
+    return f"{low:+.1%} {high:+.1%}"
 
 
 def standing_page(standings: Sequence[Standing]) -> Iterator[str]:
@@ -103,9 +110,9 @@ def standing_page(standings: Sequence[Standing]) -> Iterator[str]:
     yield ""
     rows = []
     for standing in standings:
-        result, (low, high) = standing.result, standing.result.spread
+        result = standing.result
         where = [result.round, result.benchmark, f"{result.minutes:.2f}", slower_text(standing.slower)]
-        rows.append([*where, f"{low:+.1%} {high:+.1%}", standing.comparison.verdict, result.system])
+        rows.append([*where, _spread(result), standing.comparison.verdict, result.system])
     head = ["round", "benchmark", "minutes", "own", "spread", "verdict", "system"]
     yield from output.table(head, rows, output.width_of(sys.stdout))
     if first.comparison.n[1] < 2:

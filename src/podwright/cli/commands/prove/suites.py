@@ -66,3 +66,10 @@ def scale_page(curve: ScalingCurve) -> Iterator[str]:
     yield ""
     text = "fitted to the smallest and the largest size; predicted from the smallest alone"
     yield from output.aligned("law", text, sys.stdout)
+    if curve.contradicted is not None:
+        before, after = curve.contradicted
+        told = between((after.predicted.low, after.predicted.high))
+        smallest = figures.count(curve.sizes[0].size, "node")
+        text = f"{figures.count(after.size, 'node')} took {seconds(after.median_s)}, and {smallest} had told {told}:"
+        text += f"\nno prediction beyond {figures.count(before.size, 'node')}"
+        yield from output.aligned("refused", text, sys.stdout)

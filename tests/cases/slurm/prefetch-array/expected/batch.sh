@@ -167,7 +167,7 @@ closed() {
     for pause in 0 1 2 4; do
         sleep "$pause"
         set -- "$run"/record/n*.r"$restart"/closed
-        [ "$#" -eq 1 ] && [ -e "$1" ] && return 0
+        [ "$#" -ge 1 ] && [ -e "$1" ] && return 0
     done
     return 1
 }

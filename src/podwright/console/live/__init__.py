@@ -1,0 +1,1 @@
+"""What changes, told to every browser by one stream."""

@@ -1,0 +1,1 @@
+"""What a host tells of its GPUs, ports and runs: the program that runs as `podwright exporter`."""

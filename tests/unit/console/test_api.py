@@ -1,0 +1,78 @@
+"""The description of the API is true: every document fits its schema, and every route is in it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+
+from podwright.console.live.feed import changes_since
+from podwright.console.routes.table import ROUTES
+from podwright.console.web.openapi import openapi
+from podwright.console.web.route import API, WebRoute
+from tests.unit.console.conftest import BAD, GOOD, Site
+
+DESCRIBED: dict[str, Any] = openapi(ROUTES, "")
+ASKED = [route for route in ROUTES if route.is_api and not route.changes and not isinstance(route.result, str)]
+QUERIES = {"diff": {"other": BAD}, "search": {"text": "loss"}, "logs": {"tail": 5}}
+
+
+def test_every_part_of_the_api_is_described() -> None:
+    there = {(path, method) for path, methods in DESCRIBED["paths"].items() for method in methods}
+    assert there == {(route.path.removeprefix(API), route.method.lower()) for route in ROUTES if route.is_api}
+    assert DESCRIBED["openapi"].startswith("3.1")
+
+
+def test_every_name_is_there_once() -> None:
+    operations = [operation for methods in DESCRIBED["paths"].values() for operation in methods.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(names) == len(set(names))
+    said = set(re.findall(r"#/components/schemas/(\w+)", str(DESCRIBED)))
+    assert said == set(DESCRIBED["components"]["schemas"])
+
+
+@pytest.mark.parametrize("route", ASKED, ids=[route.path for route in ASKED])
+def test_every_document_fits_its_schema(route: WebRoute, site: Site) -> None:
+    last = route.path.rpartition("/")[2]
+    path = route.path.replace("{run}", GOOD)
+    if "{pod}" in path:
+        assert site.entered().get(path.replace("{pod}", "none")).status_code == 404
+        return
+    answer = site.entered().get(path, params=QUERIES.get(last))  # type: ignore[arg-type]
+    assert answer.status_code == 200
+    described = DESCRIBED["paths"][route.path.removeprefix(API)]["get"]["responses"]["200"]
+    schema = described["content"]["application/json"]["schema"]
+    jsonschema.validate(answer.json(), {**schema, "components": DESCRIBED["components"]})
+
+
+def test_changes_go_on_where_they_ended(site: Site) -> None:
+    site.session.home.sync()
+    here = changes_since(site.desk, "")
+    assert here.runs == ()
+    site.client().post(f"/api/v1/runs/{GOOD}/note", json={"text": "seen"}, headers=site.token("steer"))
+    after = changes_since(site.desk, here.id)
+    assert after.runs == (GOOD,)
+    assert changes_since(site.desk, after.id).runs == ()
+    assert not after.is_reset
+
+
+def test_a_run_that_is_removed_is_a_change(site: Site) -> None:
+    site.session.home.sync()
+    here = changes_since(site.desk, "")
+    site.session.home.remove(BAD)
+    assert changes_since(site.desk, here.id).runs == (BAD,)
+
+
+@pytest.mark.parametrize("place", ["nonsense", "0123-4", "-1", "{}-99999", "{}-x", "{}--1"])
+def test_an_unknown_place_has_all_of_it_loaded_again(place: str, site: Site) -> None:
+    name = site.session.home.index.change().name
+    assert changes_since(site.desk, place.format(name)).is_reset
+
+
+def test_an_index_that_was_made_again_is_another_one(site: Site) -> None:
+    site.session.home.sync()
+    here = changes_since(site.desk, "")
+    site.session.home.rebuild()
+    assert changes_since(site.desk, here.id).is_reset
