@@ -18,7 +18,7 @@ from tests.contract.conftest import KUBERNETES, SLURM, make
 from tests.contract.sites import END_S, Site, until
 from tests.paths import ROOT
 
-PATIENCE_S = 60
+PATIENCE_S = 300
 MANY = 20
 SERVER = f"{sys.executable} serve.py"
 CLIENT = "import sys; from podwright.cli.main import main; main()"

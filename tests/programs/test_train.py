@@ -185,7 +185,7 @@ def test_sigterm_ends_with_a_checkpoint(start: Start, frames: Path, tmp_path: Pa
     assert process.stdout is not None
     next(line for line in process.stdout if told(line, "loss").keys() >= {3})
     process.terminate()
-    text, _ = process.communicate(timeout=60)
+    text, _ = process.communicate(timeout=300)
     assert process.returncode == 143
     step = re.search(r"stopped at step (\d+) of 3000", text)
     assert step is not None

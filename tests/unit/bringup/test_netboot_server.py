@@ -37,7 +37,7 @@ class Server:
 
     def ask(self, address: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
         """Gives status and text of an answer."""
-        connection = http.client.HTTPConnection("127.88.0.1", self.port, source_address=(address, 0), timeout=60)
+        connection = http.client.HTTPConnection("127.88.0.1", self.port, source_address=(address, 0), timeout=300)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
             for name, value in {**headers, "Content-Length": str(len(body or b""))}.items():

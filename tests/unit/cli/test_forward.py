@@ -17,7 +17,7 @@ from podwright.runs import Home, RunFolder
 from podwright.spec.problems import Refusal
 from tests.fixtures.fake_engine import FakeEngine
 
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from podwright.runs import Home
 from podwright.spec.problems import Refusal
 from tests.fixtures import strangers
 
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 PODWRIGHT = str(Path(sys.executable).with_name("podwright"))
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from podwright.lab import relay
 
-WAIT_S = 20.0
+WAIT_S = 300.0
 
 
 @pytest.fixture

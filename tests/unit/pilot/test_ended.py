@@ -86,7 +86,7 @@ def test_a_pilot_of_a_run_that_has_ended_starts_nothing_and_ends_as_it_did(
     write_ended(str(tmp_path / "lease"), state)
     command = [sys.executable, "-I", "-S", str(job / "pilot.pyz"), "node", str(job / "order.json")]
     environ = {"PATH": os.environ["PATH"], "PODWRIGHT_NODE": node, "PODWRIGHT_RESTART": "0"}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr == f"podwright: toy-2222 has ended ({state}), nothing is started\n"
     assert not (tmp_path / "record").exists()

@@ -99,7 +99,7 @@ def pair(door: Leader) -> Iterator[tuple[Link, Link]]:
 def received(link: Link, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
     """What comes until it is enough or the link is dead."""
     found: list[dict[str, Any]] = []
-    link.sock.settimeout(20.0)
+    link.sock.settimeout(300.0)
     while link.alive and not enough(found):
         found += link.receive()
     return found
@@ -185,7 +185,7 @@ def heard(link: Link, data: bytes) -> list[dict[str, Any]]:
 def signed(pair: tuple[Link, Link], message: dict[str, Any]) -> bytes:
     leader, member = pair
     member.send(message)
-    leader.sock.settimeout(20.0)
+    leader.sock.settimeout(300.0)
     return leader.sock.recv(65536)
 
 
@@ -216,7 +216,7 @@ def test_a_changed_byte_kills_the_link(pair: tuple[Link, Link], index: int) -> N
 )
 def test_an_unsigned_line_kills_the_link_and_no_more(pair: tuple[Link, Link], line: bytes) -> None:
     leader, member = pair
-    member.sock.settimeout(20.0)
+    member.sock.settimeout(300.0)
     thread = threading.Thread(target=member.sock.sendall, args=(line,))
     thread.start()
     assert received(leader, bool) == []
@@ -226,7 +226,7 @@ def test_an_unsigned_line_kills_the_link_and_no_more(pair: tuple[Link, Link], li
 
 def test_a_line_without_end_kills_the_link_before_it_fills_the_memory(pair: tuple[Link, Link]) -> None:
     leader, member = pair
-    member.sock.settimeout(20.0)
+    member.sock.settimeout(300.0)
 
     def flood() -> None:
         with suppress(OSError):
@@ -238,7 +238,7 @@ def test_a_line_without_end_kills_the_link_before_it_fills_the_memory(pair: tupl
     assert received(leader, bool) == []
     assert len(leader._rest) <= links.LINE_BYTES + 65536
     leader.close()
-    thread.join(timeout=30)
+    thread.join(timeout=300)
     assert not thread.is_alive()
 
 

@@ -51,7 +51,7 @@ class Started:
         self._process.send_signal(number)
 
     def end(self) -> tuple[int, str]:
-        words, _ = self._process.communicate(timeout=60)
+        words, _ = self._process.communicate(timeout=300)
         return self._process.returncode, words
 
     def text(self) -> str:

@@ -38,7 +38,7 @@ def tools(tmp_path: Path) -> Path:
 
 def started(job: Path, path: str, **environ: str) -> tuple[int, str, str]:
     command = ["/bin/sh", str(job / "node.sh")]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": path, **environ}, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": path, **environ}, timeout=300)
     return done.returncode, done.stdout, done.stderr
 
 

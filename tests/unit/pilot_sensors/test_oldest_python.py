@@ -31,7 +31,7 @@ def oldest_python():
 
 def answer(python, machine, library):
     command = [python, "-W", "error", str(CORE), str(PILOT), str(machine.root), library]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

@@ -157,7 +157,7 @@ def _post(address: HandAddress, body: bytes, token: str = "t", length: str | Non
         headers["Content-Length"] = length
     request = urllib.request.Request(f"http://{address.place}/act", body, headers, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

@@ -56,7 +56,7 @@ def test_only_what_may_be_started_anew_fails(
     container: Container, tmp_path: Path, code: int, exits: int, message: str | None
 ) -> None:
     process = container("enter.sh", f"exit {code}", PODWRIGHT_RESTART="0")
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == exits
     told = tmp_path / "work" / "message"
     assert (told.read_text().strip() if told.exists() else None) == message
@@ -67,7 +67,7 @@ def test_a_claim_counts_the_copies_of_a_node(container: Container, tmp_path: Pat
     seen = []
     for _ in range(3):
         process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_CLAIM=str(claim))
-        seen.append(process.communicate(timeout=30)[0].strip())
+        seen.append(process.communicate(timeout=300)[0].strip())
     assert seen == ["0", "1", "2"]
 
 
@@ -79,7 +79,7 @@ def test_a_claim_tells_lost_copies_from_those_that_left(container: Container, tm
     seen = []
     for code in (75, 137, 143, 1, 0):
         process = container("enter.sh", f'echo "$PODWRIGHT_LOST"; exit {code}', **environ)
-        seen.append(process.communicate(timeout=30)[0].strip())
+        seen.append(process.communicate(timeout=300)[0].strip())
     assert seen == ["0", "0", "1", "1", "2"]
 
 
@@ -87,12 +87,12 @@ def test_a_claim_tells_lost_copies_from_those_that_left(container: Container, tm
 def test_without_a_claim_failures_count_and_then_the_time(container: Container, failures: str, told: str) -> None:
     """Both containers of a node must mean the same copy; an MPIJob counts nothing."""
     process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART=failures)
-    assert process.communicate(timeout=30)[0].strip() == told
+    assert process.communicate(timeout=300)[0].strip() == told
     process = container("ship.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART=failures)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == told
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
 
 
 PATIENCE = [("0", "0"), ("", "0"), ("1", "40"), ("2", "80"), ("5", "640"), ("99", "640")]
@@ -103,17 +103,17 @@ def test_a_node_that_came_back_waits_longer_than_the_pause_before(
     container: Container, failures: str, seconds: str
 ) -> None:
     process = container("enter.sh", 'echo "$PODWRIGHT_JOIN_S"', PODWRIGHT_RESTART=failures)
-    assert process.communicate(timeout=30)[0].strip() == seconds
+    assert process.communicate(timeout=300)[0].strip() == seconds
 
 
 def test_a_pilot_waits_for_the_side_container(container: Container, tmp_path: Path) -> None:
     (tmp_path / "work" / "began").unlink()
     process = container("enter.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="0")
     side = container("ship.sh", 'echo "$PODWRIGHT_RESTART"', PODWRIGHT_RESTART="0")
-    told = process.communicate(timeout=30)[0].strip()
+    told = process.communicate(timeout=300)[0].strip()
     assert told == (tmp_path / "work" / "began").read_text().strip() != ""
     side.send_signal(signal.SIGTERM)
-    side.communicate(timeout=30)
+    side.communicate(timeout=300)
 
 
 @pytest.mark.parametrize(("state", "runs"), [("succeeded", False), ("failed", False), ("terminated", True)])
@@ -122,7 +122,7 @@ def test_a_run_that_is_over_is_not_begun_again(container: Container, tmp_path: P
     record.mkdir(parents=True)
     (record / "events.jsonl").write_text(f'{{"t":1,"e":[0,0],"n":0,"q":9,"k":"end","state":"{state}"}}\n')
     process = container("enter.sh", "echo began", PODWRIGHT_CLAIM=str(tmp_path / "claim"))
-    assert (process.communicate(timeout=30)[0].strip() == "began") is runs
+    assert (process.communicate(timeout=300)[0].strip() == "began") is runs
     assert process.returncode == 0
 
 
@@ -130,7 +130,7 @@ def test_the_code_is_put_together(container: Container, tmp_path: Path) -> None:
     packed = gzip.compress(b"the code")
     for index, piece in enumerate((packed[:5], packed[5:12], packed[12:])):
         (tmp_path / "job" / f"code.{index}").write_bytes(piece)
-    container("enter.sh", "exit 0", PODWRIGHT_RESTART="0").communicate(timeout=30)
+    container("enter.sh", "exit 0", PODWRIGHT_RESTART="0").communicate(timeout=300)
     assert (tmp_path / "work" / "code.tar").read_bytes() == b"the code"
 
 
@@ -142,7 +142,7 @@ def test_a_request_to_stop_reaches_the_pilot(container: Container) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=30)[0] == "asked to stop\n"
+    assert process.communicate(timeout=300)[0] == "asked to stop\n"
     assert process.returncode == 143
 
 
@@ -163,7 +163,7 @@ def test_a_record_is_sent_after_the_request_to_stop(container: Container, tmp_pa
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGTERM)
     (tmp_path / "work" / "closed").touch()
-    assert process.communicate(timeout=30)[0] == "shipped\n"
+    assert process.communicate(timeout=300)[0] == "shipped\n"
     assert process.returncode == 0
 
 
@@ -174,7 +174,7 @@ def test_one_that_is_done_waits_to_be_asked(container: Container) -> None:
     time.sleep(0.2)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=300) == 0
     process.communicate()
 
 
@@ -191,7 +191,7 @@ def launcher(container: Container, folder: Path, node_0: str, **environ: str) ->
 @pytest.mark.parametrize("code", [0, 77, 64, 69])
 def test_a_launcher_ends_well_whatever_node_0_told(container: Container, tmp_path: Path, code: int) -> None:
     process = launcher(container, tmp_path, f"echo here; echo {code}")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert (process.returncode, said) == (0, f"podwright: the run ended with {code}\n")
 
 
@@ -219,6 +219,6 @@ def test_a_copy_of_a_node_that_comes_after_the_end_starts_nothing(container: Con
     (tmp_path / "claim" / "lease").mkdir(parents=True)
     (tmp_path / "claim" / "lease" / "ended").write_text('{"state": "succeeded"}')
     process = container("enter.sh", f"touch {tmp_path}/started", PODWRIGHT_CLAIM=str(tmp_path / "claim"))
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == 0
     assert not (tmp_path / "started").exists()

@@ -133,7 +133,7 @@ def site(folder: Path, run: Path, step: str) -> dict[str, str]:
 
 
 def run_script(shell: str, job: ScriptJob, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([shell, "-c", render_script(job)], env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run([shell, "-c", render_script(job)], env=environ, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
