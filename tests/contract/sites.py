@@ -169,12 +169,12 @@ class ClusterSite(Site):
 
     def pilot(self, run: Run, node: int) -> int:
         """The node itself numbers its processes anew."""
-        return until(lambda: self._find(run, f"{self.node_variable}={node}", b"\0node\0"), f"the pilot of node {node}")
+        return until(lambda: self.find(run, f"{self.node_variable}={node}", b"\0node\0"), f"the pilot of node {node}")
 
     def rank(self, run: Run, rank: int) -> int:
-        return until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
+        return until(lambda: self.find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
 
-    def _find(self, run: Run, variable: str, word: bytes) -> int | None:
+    def find(self, run: Run, variable: str, word: bytes) -> int | None:
         for pid in self.processes(run):
             with suppress(OSError):
                 environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
