@@ -80,7 +80,7 @@ def _fault(chance: random.Random, kinds: Sequence[str]) -> Fault:
 
 
 def shrunk(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
-    """Return the plan with the fewest of its faults that still fails; each smaller one is tried once, the least first."""
+    """Return the plan with the fewest of its faults that still fails: the smallest are tried first."""
     for size in range(1, len(plan.faults)):
         for faults in _subsets(plan.faults, size):
             smaller = replace(plan, faults=faults)

@@ -1,4 +1,4 @@
-"""The table of the fault campaign: a line for each kind of fault on each engine, towards a thousand faults each. Pure."""
+"""The table of the fault campaign: a line for each kind of fault on each engine, towards a thousand each. Pure."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HEAD = """
 INTRODUCTION = """\
 # Faults in seeded mixes
 
-`python -m scripts.faults ENGINE` runs rounds of two runs, of one or two nodes, some with a spare, and strikes them up to
-three times at once; each round follows from its seed. After it every run must have ended once by the ledger that its ranks
-write, with the right state, whole checkpoints, the values of an undisturbed run, each further attempt with a reason, and
-nothing left behind. "not there" counts faults whose victim was not alive then. "went on" is the time from the fault to the
-next start of all ranks, of runs that one fault alone stopped; nodes that were switched off or cut off stay away for 4 to
-45 s of it. `lost` is right only where all that held a run was killed at once.
+`python -m scripts.faults ENGINE` plays rounds of two runs, of one or two nodes, some with a spare, and strikes them up
+to three times at once; each round follows from its seed. After it every run must have ended once by the ledger that its
+ranks write, with the right state, whole checkpoints, the values of an undisturbed run, a reason for each further
+attempt, and nothing left behind. "not there" counts faults whose victim was not alive then. "went on" is the time from
+the fault to the next start of all ranks, of runs that one fault alone stopped; machines that were switched off or cut
+off stay away for 4 to 45 s of it. `lost` is right only where all that held a run was killed at once.
 """
 
 

@@ -1,4 +1,4 @@
-"""One round of the fault campaign: its runs are started, struck as the plan says, and looked at when they have ended."""
+"""One round of the fault campaign: its runs are started, struck as the plan says, and looked at once they ended."""
 
 from __future__ import annotations
 
