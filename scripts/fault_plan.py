@@ -99,6 +99,11 @@ def _subsets(faults: tuple[Fault, ...], size: int) -> Iterator[tuple[Fault, ...]
 
 
 def still_open(engine: str, seeds: Sequence[int], rows: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the seeds that no row of the log is of yet."""
-    done = {row["seed"] for row in rows if row["engine"] == engine}
+    """Return the seeds of which the log has no round that went well: what failed is played again, by newer code."""
+    done = {row["seed"] for row in rows if row["engine"] == engine and not failures(row)}
     return [seed for seed in seeds if seed not in done]
+
+
+def failures(row: dict[str, Any]) -> list[str]:
+    """Return what was wrong with a round of the log, in words."""
+    return list(dict.fromkeys(fault["wrong"] for fault in row["faults"] if fault["wrong"]))

@@ -7,10 +7,12 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-GOAL = 1000
+from scripts.fault_plan import failures
+
+GOAL, MAX_WORDS = 1000, 160
 HEAD = """
-| struck | faults | not there | ended once | lost, all killed | wrong | went on: median | 95 % | worst |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| struck | faults | not there | ended once | ended again | lost, all killed | wrong | went on: median | 95 % | worst |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 INTRODUCTION = """\
 # Faults in seeded mixes
@@ -20,15 +22,31 @@ to three times at once; each round follows from its seed. After it every run mus
 ranks write, with the right state, whole checkpoints, the values of an undisturbed run, a reason for each further
 attempt, and nothing left behind. "not there" counts faults whose victim was not alive then. "went on" is the time from
 the fault to the next start of all ranks, of runs that one fault alone stopped; machines that were switched off or cut
-off stay away for 4 to 45 s of it. `lost` is right only where all that held a run was killed at once.
+off stay away for 4 to 45 s of it. `lost` is right only where all that held a run was killed at once. "ended again": all
+ranks had ended, and their node could not say so before it was taken for lost; the attempt that followed began at the
+last checkpoint and had nothing left to do. A round that failed is played again by newer code.
 """
 
 
 def page(rows: Sequence[dict[str, Any]]) -> str:
     """Return the page: a table for each engine, and which commits it stands on."""
+    newest = {(row["engine"], row["seed"]): row for row in rows}
     engines = sorted({row["engine"] for row in rows})
-    parts = [_part(engine, [row for row in rows if row["engine"] == engine]) for engine in engines]
-    return "\n".join([INTRODUCTION, *parts])
+    parts = [_part(engine, [row for row in newest.values() if row["engine"] == engine]) for engine in engines]
+    found = [_finding(row, newest[row["engine"], row["seed"]]) for row in rows if failures(row)]
+    return "\n".join([INTRODUCTION, *parts, *(["## What failed", "", *found, ""] if found else [])])
+
+
+def _finding(row: dict[str, Any], newest: dict[str, Any]) -> str:
+    """Return a round that failed, and whether it did when it was played last."""
+    words = "; ".join(short(text) for text in failures(row))
+    since = f"; played again at {newest['commit']}, it went well" if not failures(newest) else ""
+    return f"- {row['engine']} {row['seed']} at {row['commit']}: {words}{since}"
+
+
+def short(text: str) -> str:
+    """Return the beginning of a failure's words."""
+    return text if len(text) <= MAX_WORDS else text[:MAX_WORDS] + " ..."
 
 
 def _part(engine: str, rows: Sequence[dict[str, Any]]) -> str:
@@ -59,7 +77,8 @@ def _line(kind: str, faults: Sequence[dict[str, Any]]) -> str:
     struck = [fault for fault in faults if fault["hit"]]
     lost = sum(fault["state"] == "lost" and not fault["wrong"] for fault in struck)
     wrong = sum(bool(fault["wrong"]) for fault in struck)
-    counts = [len(faults), len(faults) - len(struck), len(struck) - lost - wrong, lost, wrong]
+    again = sum(fault.get("again", False) and not fault["wrong"] for fault in struck)
+    counts = [len(faults), len(faults) - len(struck), len(struck) - again - lost - wrong, again, lost, wrong]
     return "| " + " | ".join([kind, *map(str, counts), *_pace(_times(struck))]) + " |"
 
 

@@ -116,7 +116,7 @@ def unknown_row(plan: Plan, fault: Fault, wrong: str) -> dict[str, Any]:
     """Return the row of a fault in a round of which no more is known."""
     shape = plan.shapes[fault.run]
     told = {"kind": fault.kind, "step": fault.step, "lasts_s": fault.lasts_s, "hit": True}
-    outcome = {"state": "", "attempts": 0, "went_on_s": None, "wrong": wrong}
+    outcome = {"state": "", "attempts": 0, "again": False, "went_on_s": None, "wrong": wrong}
     return {**told, "nodes": shape.nodes, "spares": shape.spares, **outcome}
 
 

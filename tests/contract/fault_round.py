@@ -15,7 +15,7 @@ from podwright import launch
 from podwright.launch import Run
 from podwright.runs import Record
 from scripts.fault_plan import Fault, Plan, Shape
-from tests.contract.campaign import check_ended_once, ledger_rows
+from tests.contract.campaign import LedgerRow, check_ended_once, ledger_rows
 from tests.contract.sites import Site, until
 from tests.contract.strikes import STRIKES
 from tests.rows import event_rows
@@ -125,7 +125,7 @@ class Round:
         return ""
 
     def _check(self, run: Run, record: Record) -> None:
-        check_ended_once(ledger_rows(self.kept(run, "ledger")), record.world_size)
+        check_ended_once(self._last_end(run), record.world_size)
         assert record.results.get("step") == STEPS, f"its results are {record.results}"
         assert record.results.get("loss") == round(1 / (STEPS + 1), 6), "its loss is that of an undisturbed run"
         for rank in range(record.world_size):
@@ -134,6 +134,25 @@ class Round:
         reasons = sum(row["k"] in EXPLAINING for row in rows)
         assert record.attempts - 1 <= reasons, f"{record.attempts} attempts, {reasons} reasons"
         until(lambda: not self.site.processes(run), "no process of it is left", LONGEST_S)
+
+    def _last_end(self, run: Run) -> list[LedgerRow]:
+        """The ledger without attempts that all ranks ended in, and that a node was lost of before it could say so.
+
+        The next attempt began at their last checkpoint and had nothing left to do.
+        """
+        rows, lost = ledger_rows(self.kept(run, "ledger")), self._lost_attempts(run)
+        return [row for row in rows if row.attempt not in lost or row.what == "begin"]
+
+    def _lost_attempts(self, run: Run) -> set[int]:
+        events = event_rows(run.folder.path)
+        return {row["attempt"] - 1 for row in events if row["k"] == "retry" and row.get("lost") is not None}
+
+    def _is_done_again(self, run: Run, world_size: int) -> bool:
+        """Whether all ranks had ended in an attempt that was not the last."""
+        rows = ledger_rows(self.kept(run, "ledger"))
+        last = max(row.attempt for row in rows)
+        ended = [row.attempt for row in rows if row.what == "end" and row.attempt < last]
+        return any(ended.count(attempt) == world_size for attempt in ended)
 
     def _row(self, strike: Strike, wrong: str) -> dict[str, Any]:
         fault, run = strike.fault, self.runs[strike.fault.run]
@@ -144,6 +163,7 @@ class Round:
         outcome = {
             "state": record.state,
             "attempts": record.attempts,
+            "again": record.state == "succeeded" and self._is_done_again(run, record.world_size),
             "went_on_s": went_on_s,
             "wrong": strike.broken or wrong,
         }

@@ -13,6 +13,11 @@ MIX = (Fault("rank", 0, 3, 4.0), Fault("pilot", 1, 5, 4.0), Fault("leader", 1, 9
 PLAN = Plan("local", 7, (Shape(2), Shape(2, 1)), MIX)
 
 
+def struck(kind: str, **changes: Any) -> dict[str, Any]:
+    usual = {"hit": True, "nodes": 2, "spares": 0, "state": "succeeded", "attempts": 2, "went_on_s": 12.0, "wrong": ""}
+    return {"kind": kind, **usual, **changes}
+
+
 @pytest.mark.parametrize("engine", KINDS)
 def test_a_round_follows_from_its_seed(engine: str) -> None:
     plans = [plan_of(engine, seed) for seed in range(300)]
@@ -51,13 +56,10 @@ def test_a_run_may_be_lost_only_when_all_that_held_it_was_killed() -> None:
 
 
 def test_a_campaign_goes_on_where_it_was_ended() -> None:
-    rows = [{"engine": "local", "seed": 1}, {"engine": "slurm", "seed": 2}]
-    assert still_open("local", range(4), rows) == [0, 2, 3]
-
-
-def struck(kind: str, **changes: Any) -> dict[str, Any]:
-    usual = {"hit": True, "nodes": 2, "spares": 0, "state": "succeeded", "attempts": 2, "went_on_s": 12.0, "wrong": ""}
-    return {"kind": kind, **usual, **changes}
+    well, wrong = [struck("rank")], [struck("rank", wrong="it failed")]
+    told = [("local", 1, well), ("slurm", 2, well), ("local", 3, wrong)]
+    rows = [{"engine": engine, "seed": seed, "faults": faults} for engine, seed, faults in told]
+    assert still_open("local", range(4), rows) == [0, 2, 3], "what failed is played again"
 
 
 def test_the_table() -> None:
@@ -68,10 +70,13 @@ def test_the_table() -> None:
         struck("keeper", state="lost", went_on_s=None),
         struck("keeper", state="failed", went_on_s=None, wrong="it failed"),
     ]
-    rows = [{"engine": "slurm", "seed": 1, "commit": "abc", "faults": faults}]
-    text = page(rows)
-    assert "1 rounds, 4 faults that struck, of 1000 in the end; commits abc." in text
-    assert "| power | 3 | 1 | 2 | 0 | 0 | 60 s | 100 s | 100 s |" in text
-    assert "| keeper | 2 | 0 | 0 | 1 | 1 |  |  |  |" in text
-    assert "| all | 5 | 1 | 2 | 1 | 1 | 60 s | 100 s | 100 s |" in text
+    failed = {"engine": "slurm", "seed": 2, "commit": "abb", "faults": [struck("cut", wrong="it ended twice")]}
+    again = {"engine": "slurm", "seed": 2, "commit": "abc", "faults": [struck("cut", again=True, went_on_s=None)]}
+    text = page([failed, {"engine": "slurm", "seed": 1, "commit": "abc", "faults": faults}, again])
+    assert "- slurm 2 at abb: it ended twice; played again at abc, it went well" in text
+    assert "| cut | 1 | 0 | 0 | 1 | 0 | 0 |  |  |  |" in text
+    assert "2 rounds, 5 faults that struck, of 1000 in the end; commits abc." in text
+    assert "| power | 3 | 1 | 2 | 0 | 0 | 0 | 60 s | 100 s | 100 s |" in text
+    assert "| keeper | 2 | 0 | 0 | 0 | 1 | 1 |  |  |  |" in text
+    assert "| all | 6 | 1 | 2 | 1 | 1 | 1 | 60 s | 100 s | 100 s |" in text
     assert "with a spare 20 s (1 times), without 100 s (1 times)." in text

@@ -59,6 +59,8 @@ class Leader:
         self._staging: Optional[StageRound] = None
         self._slow = SlowRanks(order.replace_slow)
         self.exit_code: Optional[int] = None
+        self.has_ended: Callable[[Member, Epoch], bool] = lambda member, epoch: False
+        """Whether a node has written that its ranks ended well, which it may not have been able to say."""
         self._handlers: Dict[str, Callable[[Member, Dict[str, Any]], None]] = {
             "beat": Member.on_beat,
             "ready": self._on_ready,
@@ -284,7 +286,7 @@ class Leader:
         for member in silent:
             if member.place is None:
                 member.link.close()
-        quiet = [m for m in silent if m.place is not None and not m.done]
+        quiet = [m for m in silent if m.place is not None and not self._is_done(m)]
         if quiet:
             self._lost(quiet[0].node, f"was silent for {self._order.silence_s:g} s")
         elif self._failure is not None:
@@ -295,6 +297,12 @@ class Leader:
             self._end_over_time()
         elif not self._judge_silence():
             self._judge_slow()
+
+    def _is_done(self, member: Member) -> bool:
+        """Return whether the ranks of a silent node are through: an attempt more would do nothing."""
+        if not member.done and self.epoch is not None and self.has_ended(member, self.epoch):
+            member.on_done({})
+        return member.done
 
     def _over_time(self) -> bool:
         return self.attempts.is_over(self._order.time_limit_s, self._now())
