@@ -23,7 +23,7 @@ from tests.rows import event_rows
 STEPS, PAUSE_S = 40, 0.2
 LONGEST_S = 1200.0
 EXPLAINING = ("retry", "given_back", "alone", "fenced", "requeued", "signal", "node_end", "gone")
-"""Events one of which each attempt after the first must have: why it began."""
+"""Events one of which each attempt after the first must have, or the start of a pilot anew: why it began."""
 CLIENT = """
 import sys
 from pathlib import Path
@@ -131,7 +131,8 @@ class Round:
         for rank in range(record.world_size):
             assert self.kept(run, f"checkpoints/rank{rank}").read_text() == str(STEPS), "its checkpoints are whole"
         rows = event_rows(run.folder.path)
-        reasons = sum(row["k"] in EXPLAINING for row in rows)
+        replaced = sum(row["k"] == "pilot" and row["restart"] > 0 for row in rows)
+        reasons = sum(row["k"] in EXPLAINING for row in rows) + replaced
         assert record.attempts - 1 <= reasons, f"{record.attempts} attempts, {reasons} reasons"
         until(lambda: not self.site.processes(run), "no process of it is left", LONGEST_S)
 
