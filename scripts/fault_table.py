@@ -28,13 +28,13 @@ last checkpoint and had nothing left to do. A round that failed is played again 
 """
 
 
-def page(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the page: a table for each engine, and which commits it stands on."""
+def page(rows: Sequence[dict[str, Any]], findings: str = "") -> str:
+    """Return the page: a table for each engine, what failed, and what was found by it, as people wrote it."""
     newest = {(row["engine"], row["seed"]): row for row in rows}
     engines = sorted({row["engine"] for row in rows})
     parts = [_part(engine, [row for row in newest.values() if row["engine"] == engine]) for engine in engines]
     found = [_finding(row, newest[row["engine"], row["seed"]]) for row in rows if failures(row)]
-    return "\n".join([INTRODUCTION, *parts, *(["## What failed", "", *found, ""] if found else [])])
+    return "\n".join([INTRODUCTION, *parts, *(["## What failed", "", *found, ""] if found else []), findings])
 
 
 def _finding(row: dict[str, Any], newest: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ from tests.paths import ROOT
 from tests.real.labs import kubernetes_lab, slurm_lab
 
 RESULTS = ROOT / "benchmarks" / "results"
-LOG, PAGE = RESULTS / "faults.jsonl", RESULTS / "faults.md"
+LOG, PAGE, FINDINGS = (RESULTS / name for name in ("faults.jsonl", "faults.md", "faults_found.md"))
 LIGHT = "{patch: {spec: {containers: [{name: pilot, resources: {requests: {cpu: 10m, memory: 64Mi}}}]}}}"
 OF_KUBERNETES = {"resources": "{cpus: 1, memory: 256MiB}", "kubernetes": LIGHT}
 
@@ -176,7 +176,7 @@ def main() -> int:
             else:
                 failed = campaign(field, options.engine, range(int(first), int(last or first) + 1), options.minutes)
     if options.page:
-        PAGE.write_text(page(log_rows()))
+        PAGE.write_text(page(log_rows(), FINDINGS.read_text()))
     return int(failed > 0)
 
 
