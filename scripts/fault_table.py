@@ -15,7 +15,7 @@ HEAD = """
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 INTRODUCTION = """\
-# Faults in seeded mixes
+# Faults in mixes
 
 `python -m scripts.faults ENGINE` plays rounds of two runs, of one or two nodes, some with a spare, and strikes them up
 to three times at once; each round follows from its seed. After it every run must have ended once by the ledger that its

@@ -12,6 +12,7 @@ from podwright.engines.local.engine import lock_holder
 from podwright.lab import processes
 from podwright.lab.base import StartedLab
 from podwright.launch import Run
+from podwright.spec import Refusal
 from scripts.fault_plan import Fault
 from tests.contract.sites import ClusterSite, KubernetesSite, LocalSite, Site, SlurmSite
 
@@ -91,7 +92,10 @@ def with_host(strike: Callable[[StartedLab, str, Fault], None]) -> Strike:
         if run.record().is_final or not hosts or not site.processes(run):
             return False
         host = hosts[last_node(run)]
-        strike(site.lab, host, fault)
+        try:
+            strike(site.lab, host, fault)
+        except Refusal:  # another fault of the round has switched it off
+            return False
         time.sleep(fault.lasts_s)
         site.lab.heal(host)
         return True
