@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from podwright import launch
 from podwright.engines.slurm.engine import REJOIN_S
-from podwright.lab.base import StartedLab
+from podwright.lab.base import Lab
 from podwright.launch import Run
 from podwright.pilot.protocol import Order
 from tests.contract.sites import Site, until
@@ -62,7 +62,7 @@ def check_ended_once(rows: list[LedgerRow], ranks: int) -> None:
     assert all(len(set(who)) == len(who) for who in (*ended.values(), *begun.values())), rows
 
 
-def cycle_power(site: Site, lab: StartedLab, run: Run, chance: random.Random) -> Struck:
+def cycle_power(site: Site, lab: Lab, run: Run, chance: random.Random) -> Struck:
     """A node of a run, the leader's or another, goes away in the middle of it and comes back soon."""
     victim, away_s = chance.randrange(len(VICTIMS)), chance.choice(CYCLES_S)
     site.wait_step(run, chance.randint(2, 120), rank=victim)
@@ -132,4 +132,4 @@ def went_on_s(site: Site, struck: Struck) -> float | None:
     goes = sorted(event["t"] for event in site.events(struck.run, "go"))
     if len(goes) < 2 and goes[0] < struck.mended:
         return None
-    return round(max(goes[-1] - struck.mended, 0.0), 1)
+    return round(max(float(goes[-1]) - struck.mended, 0.0), 1)

@@ -132,7 +132,8 @@ class Site(ABC):
             found = [e for e in self.events(run, kind) if all(e.get(name) == value for name, value in fields.items())]
             return found[-1] if found else None
 
-        return until(find, f"{kind} {fields}")
+        found: dict[str, Any] = until(find, f"{kind} {fields}")
+        return found
 
     def close(self) -> None:
         """End exactly what was started here."""
@@ -150,13 +151,13 @@ class LocalSite(Site):
         self.shared = target == "local"
 
     def pilot(self, run: Run, node: int) -> int:
-        return self._last(run, "node", node=node)["pid"]
+        return int(self._last(run, "node", node=node)["pid"])
 
     def rank(self, run: Run, rank: int) -> int:
-        return self._last(run, "rank", rank=rank)["pid"]
+        return int(self._last(run, "rank", rank=rank)["pid"])
 
     def keeper(self, run: Run) -> int:
-        return until(lambda: lock_holder(run.folder), "somebody keeps the run")
+        return int(until(lambda: lock_holder(run.folder), "somebody keeps the run"))
 
 
 class ClusterSite(Site):
@@ -169,12 +170,13 @@ class ClusterSite(Site):
 
     def pilot(self, run: Run, node: int) -> int:
         """The node itself numbers its processes anew."""
-        return until(lambda: self._find(run, f"{self.node_variable}={node}", b"\0node\0"), f"the pilot of node {node}")
+        found = until(lambda: self.find(run, f"{self.node_variable}={node}", b"\0node\0"), f"the pilot of node {node}")
+        return int(found)
 
     def rank(self, run: Run, rank: int) -> int:
-        return until(lambda: self._find(run, f"RANK={rank}", b"count.py"), f"rank {rank}")
+        return int(until(lambda: self.find(run, f"RANK={rank}", b"count.py"), f"rank {rank}"))
 
-    def _find(self, run: Run, variable: str, word: bytes) -> int | None:
+    def find(self, run: Run, variable: str, word: bytes) -> int | None:
         for pid in self.processes(run):
             with suppress(OSError):
                 environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

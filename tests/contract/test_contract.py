@@ -187,6 +187,18 @@ def test_with_a_spare_the_world_is_as_large_after_a_loss(shared: Site) -> None:
     assert set(shared.steps(run, 1)) == {1, 2, 3, 4, 5, 6}
 
 
+def test_a_node_with_a_slow_rank_gives_its_place_to_the_spare(shared: Site) -> None:
+    run = shared.start("--steps 6 --hold-at 4 --slow 1", nodes=2, spares=1, replace_slow="30%")
+    record = run.wait(END_S)
+    assert (record.state, record.attempts, record.world_size) == ("succeeded", 2, 2), record.reason
+    (slow,) = shared.events(run, "slow")
+    assert (slow["rank"], slow["node"], slow["slower_by"], slow["stays"]) == (1, 1, 0.5, "")
+    assert slow["evidence"] == "1.5 s of own work in a step, 1 s in the middle of the others, 3 times in a row"
+    assert [go["waiting"] for go in shared.events(run, "go")] == [[2], [1]]
+    assert shared.events(run, "retry")[0]["why"] == f"rank 1 on {slow['host']} was slower by 50%"
+    assert set(shared.steps(run, 1)) == {1, 2, 3, 4, 5, 6}
+
+
 def test_a_leader_that_dies_is_replaced(shared: Site) -> None:
     run = shared.start("--steps 6 --hold-at 3", nodes=2, retries=1)
     shared.wait_step(run, 3)

@@ -186,6 +186,7 @@ _TEXT: Mapping[str, Callable[[Any], str]] = {
     "checkpoint": _checkpoint,
     "rank_end": lambda event: f"rank {event.rank} ended with {exit_words(event)}",
     "hang": hang,
+    "slow": lambda event: event.text,
     "software": lambda event: f"ranks start with {versions_text(vars(event))}",
     "stack": lambda event: f"rank {event.rank} was ended where it was: {' / '.join(event.lines[:3])}",
     "retry": lambda event: _because(f"attempt {event.attempt} next", event.why),

@@ -6,17 +6,14 @@ of a step, as programs tell it, or by the clocks of its GPU.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from podwright.pilot.protocol import Epoch, node_name
+from podwright.pilot.protocol import MIN_SLOWER, SLOW_IN_A_ROW, WORKS, Epoch, node_name, slow_by_work
 from podwright.runs.events import AttemptStarted, Event, RankStarted, ResultTold, Sample
 
-MIN_SLOWER = 0.1
-IN_A_ROW = 3
 MIN_BUSY_PERCENT = 50.0
 RECENT_S = 300.0
 """Of the clocks the last five minutes count."""
@@ -54,7 +51,7 @@ class _Attempt:
 
     hosts: tuple[str, ...] = ()
     places: dict[int, RankStarted] = field(default_factory=dict)
-    works: deque[Mapping[str, float]] = field(default_factory=lambda: deque(maxlen=IN_A_ROW))
+    works: list[Mapping[str, float]] = field(default_factory=list)
 
     def host(self, rank: int) -> str:
         place = self.places.get(rank)
@@ -73,8 +70,9 @@ class RankWatch:
             self._attempt(event.epoch).hosts = event.hosts
         elif isinstance(event, RankStarted):
             self._attempt(event.epoch).places[event.rank] = event
-        elif isinstance(event, ResultTold) and "work_slowest_rank" in event.values:
-            self._attempt(event.epoch).works.append(event.values)
+        elif isinstance(event, ResultTold) and WORKS[0] in event.values:
+            attempt = self._attempt(event.epoch)
+            attempt.works = [*attempt.works, event.values][-SLOW_IN_A_ROW:]
 
     def _attempt(self, epoch: Epoch) -> _Attempt:
         return self._attempts.setdefault(epoch, _Attempt())
@@ -95,18 +93,10 @@ def _has_gpus(attempt: _Attempt) -> bool:
 
 
 def _by_work(attempt: _Attempt) -> Straggler | None:
-    """Return the rank that was the slowest each of the last times, and by how much at least."""
-    told = [(row["work_slowest_rank"], row.get("work_s", 0.0), row.get("work_slowest_s", 0.0)) for row in attempt.works]
-    if len(told) < IN_A_ROW or len({rank for rank, _, _ in told}) > 1 or any(others <= 0 for _, others, _ in told):
+    slow = slow_by_work(attempt.works, MIN_SLOWER)
+    if slow is None:
         return None
-    slower_by = min(slowest / others - 1 for _, others, slowest in told)
-    if slower_by < MIN_SLOWER:
-        return None
-    rank, others, slowest = told[-1]
-    evidence = (
-        f"{slowest:.3g} s of own work in a step, {others:.3g} s in the middle of the others, {IN_A_ROW} times in a row"
-    )
-    return Straggler(int(rank), attempt.host(int(rank)), round(slower_by, 4), evidence)
+    return Straggler(slow.rank, attempt.host(slow.rank), slow.slower_by, slow.evidence)
 
 
 @dataclass

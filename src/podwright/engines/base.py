@@ -351,6 +351,7 @@ def order_of(request: Request, index: int, **of_engine: Any) -> Order:
         run=request.part_id(index),
         nodes=workload.nodes,
         spares=workload.spares,
+        replace_slow=workload.replace_slow,
         ranks_per_node=workload.ranks_per_node,
         launcher="plain" if workload.is_plain else workload.launcher,
         command=[fill(word, values) for word in workload.argv],

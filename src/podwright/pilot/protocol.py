@@ -96,7 +96,8 @@ class Order(NamedTuple):
     the code. `keep` are patterns of what is kept of the folder that ranks started in, all of it where there are none;
     None where there is no place to keep it.
 
-    `nodes` train; `spares` more join them and wait, so that one of them can take the place of a node that is lost.
+    `nodes` train; `spares` more join them and wait, so that one of them can take the place of a node that is lost, or
+    of one with a rank that is slower than the others by `replace_slow` (0.3: by 30 %).
 
     It holds no secret: those are named here and come through the environment; the join token has its own file.
     """
@@ -133,6 +134,7 @@ class Order(NamedTuple):
     parent: str = ""
     virtual: bool = False
     spares: int = 0
+    replace_slow: Optional[float] = None
     sample_s: float = 1.0
     beat_s: float = 2.0
     silence_s: float = SILENCE_S
@@ -216,6 +218,11 @@ PROGRESS = "p"
 """Of a merged log: the stream of lines that show how far a line is that is still written over."""
 OWN_TIME = ("spent.", "work_")
 """Names of what a program tells of its own time begin so: seconds by class since it began, and of a step's own work."""
+WORKS = ("work_slowest_rank", "work_slowest_s", "work_s")
+"""Which rank took longest for its own work of a step, how long, and how long the middle of the others did."""
+SLOW_IN_A_ROW = 3
+MIN_SLOWER = 0.1
+"""By which part a rank is slower at least that is called slow: ranks that are well differ by less."""
 MLLOG = b":::MLLOG "
 OWN = b'{"podwright"'
 
@@ -264,6 +271,32 @@ def is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return -sys.float_info.max <= value <= sys.float_info.max
+
+
+class SlowRank(NamedTuple):
+    """A rank whose own work of a step takes longer than that of the others, by which part of it at least."""
+
+    rank: int
+    slower_by: float
+    evidence: str
+
+
+def slow_by_work(told: Sequence[Mapping[str, float]], least: float) -> Optional[SlowRank]:
+    """Return the rank that was the slowest each of the last times, where it was so by that part at least.
+
+    `told` are rows that have WORKS. In synchronous training all ranks have the same step time, which says nothing.
+    """
+    rank_name, slowest_name, others_name = WORKS
+    last = told[-SLOW_IN_A_ROW:]
+    rows = [(row[rank_name], row.get(slowest_name, 0.0), row.get(others_name, 0.0)) for row in last]
+    if len(rows) < SLOW_IN_A_ROW or len({rank for rank, _, _ in rows}) > 1 or any(others <= 0 for _, _, others in rows):
+        return None
+    slower_by = min(slowest / others - 1 for _, slowest, others in rows)
+    if slower_by < least:
+        return None
+    rank, slowest, others = rows[-1]
+    times = f"{slowest:.3g} s of own work in a step, {others:.3g} s in the middle of the others"
+    return SlowRank(int(rank), round(slower_by, 4), f"{times}, {SLOW_IN_A_ROW} times in a row")
 
 
 class Frame(NamedTuple):

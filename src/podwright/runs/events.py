@@ -241,6 +241,29 @@ class RankHung(PilotEvent):
         return self.at_node
 
 
+class SlowFound(PilotEvent):
+    """A rank was slower than the others by what the run allows: its node gives its place to a spare, or `stays`."""
+
+    kind = "slow"
+    rank: int | None = None
+    at_node: int | None = None
+    host: str = ""
+    slower_by: float | None = None
+    evidence: str = ""
+    stays: str = ""
+
+    @property
+    def place(self) -> int | None:
+        """Return the node of that rank."""
+        return self.at_node
+
+    @property
+    def text(self) -> str:
+        """Return it in a sentence."""
+        follows = f"it stays: {self.stays}" if self.stays else "a spare takes the place of its node"
+        return f"rank {self.rank} is slower by {self.slower_by or 0:.0%}: {self.evidence}; {follows}"
+
+
 class Retry(PilotEvent):
     """The attempt is over and the next one comes."""
 

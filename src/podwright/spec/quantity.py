@@ -37,6 +37,7 @@ _TIME_NAMES = {
 _LONGEST = 40
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _ONE = re.compile(_NUMBER + r"\s*([A-Za-z/]*)", re.ASCII)
+_PERCENTAGE = re.compile(_NUMBER + r"\s*%", re.ASCII)
 _TIME = re.compile(_NUMBER + r"\s*([A-Za-z]+)\s*", re.ASCII)
 
 
@@ -79,6 +80,19 @@ def duration_s(text: str) -> float:
             raise _time_refusal(text, stripped)
         seconds, last, position = seconds + Decimal(match[1]) * factor, factor, match.end()
     return float(seconds)
+
+
+def percentage(text: str) -> float:
+    """Return the part of one that a percentage is (`30%`)."""
+    match = _PERCENTAGE.fullmatch(text.strip()[: _LONGEST + 1])
+    if match is None:
+        raise refuse(f'"{short(text)}" is not a percentage', hint="write it like `30%`")
+    return float(Decimal(match[1]) / 100)
+
+
+def exact_percentage(part: float) -> str:
+    """Return the text that `percentage` reads back as exactly this number."""
+    return f"{(Decimal(repr(part)) * 100).normalize():f}%"
 
 
 def exact_size(size: int) -> str:

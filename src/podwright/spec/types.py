@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from podwright.pilot.protocol import MIN_SLOWER
 from podwright.spec.catalogs import parse_catalog
 from podwright.spec.hostlist import expand_hosts, fold_hosts
 from podwright.spec.patterns import backtracks
@@ -29,7 +30,9 @@ from podwright.spec.quantity import (
     bandwidth_bytes_s,
     duration_s,
     exact_duration,
+    exact_percentage,
     exact_size,
+    percentage,
     power_w,
     size_bytes,
     speed_gbps,
@@ -116,6 +119,12 @@ def _share_used(value: Any) -> float:
     if not 0 < _number(value) <= 1:
         raise wrong("must be more than 0 and at most 1", "0.7 says that 70 of 100 hours are used")
     return float(value)
+
+
+def _slower(value: float) -> float:
+    if value < MIN_SLOWER:
+        raise wrong(f"must be at least {exact_percentage(MIN_SLOWER)}", "ranks differ by less without being slow")
+    return value
 
 
 def _whole(least: int) -> BeforeValidator:
@@ -301,6 +310,13 @@ Span = Annotated[
     float, _parsed(duration_s, "a time with a unit", "1h30m"), PlainSerializer(exact_duration), _json("string", "1h30m")
 ]
 Duration = Annotated[Span, AfterValidator(_positive)]
+Slower = Annotated[
+    float,
+    _parsed(percentage, "a percentage", "30%"),
+    AfterValidator(_slower),
+    PlainSerializer(exact_percentage),
+    _json("string", "30%"),
+]
 Count = Annotated[int, Field(ge=1), _whole(1)]
 Whole = Annotated[int, Field(ge=0), _whole(0)]
 Number = Annotated[float, BeforeValidator(_number)]

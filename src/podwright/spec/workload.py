@@ -31,6 +31,7 @@ from podwright.spec.types import (
     PathPattern,
     Point,
     Size,
+    Slower,
     Span,
     Strict,
     Whole,
@@ -161,6 +162,11 @@ class Workload(Strict):
         default=0,
         description="nodes more that join and wait: one of them takes the place of a node that is lost, without a way"
         " through the queue",
+    )
+    replace_slow: Slower | None = Field(
+        default=None,
+        description="a node with a rank whose own work of a step takes longer than that of the others by this much"
+        " gives its place to a spare, once an hour at most",
     )
     ranks_per_node_given: Count | None = Field(
         default=None, alias="ranks_per_node", description="processes per node; left out: one per GPU, else 1"

@@ -58,6 +58,14 @@ def spares(tree: Tree) -> Found:
         yield Finding(("spares",), message, "take it out; a node that is lost is replaced by the engine")
 
 
+def replace_slow(tree: Tree) -> Found:
+    """Check that a node that is to be replaced has a spare to take its place."""
+    if "replace_slow" in tree and not tree.get("spares"):
+        message = "there is no spare that could take the place of a slow node"
+        hint = "add `spares: 1`, or take it out; `podwright show` names a slow rank in any case"
+        yield Finding(("replace_slow",), message, hint)
+
+
 def mig(tree: Tree) -> Found:
     """Check that GPU slices are counted by `gpus`."""
     resources = mapping_of(tree, "resources")
@@ -183,6 +191,7 @@ def lengths(tree: Tree) -> Found:
 CHECKS = (
     goal,
     spares,
+    replace_slow,
     image,
     mig,
     placeholders,

@@ -1,7 +1,7 @@
 """A rank that is light and can do everything a rank can do wrong. Counts steps, tells the loss of each, checkpoints it.
 
 python count.py --steps 20 [--pause 0.05] [--fail-at 5] [--fail-always] [--hang-at 5] [--ignore-term] [--daemon]
-                [--hold-at 5] [--ledger]
+                [--hold-at 5] [--ledger] [--slow 1]
 """
 
 import argparse
@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--daemon", action="store_true")
     parser.add_argument("--ledger", action="store_true", help="note in the run's folder when a rank begins and ends")
+    parser.add_argument("--slow", type=int, help="the first attempt tells that this rank is slower by half")
     options = parser.parse_args()
     rank, attempt = int(os.environ["RANK"]), int(os.environ["PODWRIGHT_ATTEMPT"])
     bad = options.rank in (-1, rank)
@@ -48,7 +49,9 @@ def main() -> int:
             return 7
         if bad and step == options.hang_at and attempt == 1:
             signal.pause() if not options.ignore_term else os.kill(os.getpid(), signal.SIGSTOP)
-        told = json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6)}})
+        works = {"work_s": 1.0, "work_slowest_s": 1.5, "work_slowest_rank": options.slow}
+        slow = works if options.slow is not None and attempt == 1 and rank == 0 else {}
+        told = json.dumps({"podwright": {"step": step, "loss": round(1 / (step + 1), 6), **slow}})
         os.write(1, f"{told}\n".encode())  # in one piece: `print` lets the signal's word in before the end of its line
         part = file.with_suffix(".part")  # after the word: killed here, a step is told twice, never left out
         part.write_text(str(step))

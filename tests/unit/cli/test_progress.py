@@ -183,6 +183,14 @@ def test_quality_prefers_loss_and_the_goal() -> None:
             ("hang", "rank 3 on b was silent for 10m 0s"),
         ),
         (
+            {"k": "slow", "rank": 3, "node": 1, "slower_by": 0.45, "evidence": "1.5 s", "stays": "no spare waits"},
+            ("slow", "rank 3 is slower by 45%: 1.5 s; it stays: no spare waits"),
+        ),
+        (
+            {"k": "slow", "rank": 3, "node": 1, "slower_by": 0.45, "evidence": "1.5 s", "stays": ""},
+            ("slow", "rank 3 is slower by 45%: 1.5 s; a spare takes the place of its node"),
+        ),
+        (
             {"k": "goal", "metric": "mean_iou", "value": 0.66, "took_s": 114},
             ("goal", "mean_iou 0.66 >= 0.65"),
         ),

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from podwright.engines.payload import pilot_zip
-from podwright.pilot.life.ended import final_state, read_ended, write_ended
+from podwright.pilot.life.ended import final_state, ranks_ended_well, read_ended, write_ended
+from podwright.pilot.protocol import json_line
 from tests.unit.pilot.made import ORDER
 
 
@@ -91,3 +92,21 @@ def test_a_pilot_of_a_run_that_has_ended_starts_nothing_and_ends_as_it_did(
     assert done.stderr == f"podwright: toy-2222 has ended ({state}), nothing is started\n"
     assert not (tmp_path / "record").exists()
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_silent_node_wrote_of_its_ranks_counts(tmp_path: Path) -> None:
+    events = tmp_path / "n1.r2" / "events.jsonl"
+    events.parent.mkdir()
+
+    def ended(*codes: int, epoch: tuple[int, int] = (3, 1)) -> bool:
+        rows = [{"k": "rank_end", "e": list(epoch), "rank": rank, "code": code} for rank, code in enumerate(codes)]
+        events.write_bytes(b"".join(json_line(row) for row in ({"k": "go", "e": [3, 1]}, *rows)) + b'{"torn')
+        return ranks_ended_well(str(tmp_path), 1, 2, (3, 1), 2)
+
+    assert ended(0, 0)
+    assert not ended(0, 1)
+    assert not ended(0)
+    assert not ended(0, 0, epoch=(3, 0)), "that was another attempt"
+    assert not ranks_ended_well(str(tmp_path), 1, 3, (3, 1), 2), "no shared folder has its record"
+    events.write_bytes(b"x" * (2 << 20) + b"\n" + events.read_bytes())
+    assert ended(0, 0)

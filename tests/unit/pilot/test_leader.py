@@ -835,3 +835,18 @@ def test_data_that_cannot_be_had_ends_the_run_with_the_reason_and_spends_no_retr
     c.after(10.0)
     assert (c.end["state"], c.end["reason"]) == ("failed", "host1: http://x: the server says 404")
     assert c.said("retry") == []
+
+
+def test_a_silent_node_whose_ranks_are_through_costs_no_attempt(crowd: Any) -> None:
+    c = crowd().go()
+    c.leader.has_ended = lambda member, epoch: (member.node, epoch) == (1, (0, 0))
+    c.hear(0, "done")
+    c.after(c.order.silence_s + 1, quiet=(1,))
+    assert (c.said("retry"), c.end["state"]) == ([], "succeeded")
+
+
+def test_a_silent_node_with_ranks_at_work_is_lost(crowd: Any) -> None:
+    c = crowd().go()
+    c.hear(0, "done")
+    c.after(c.order.silence_s + 1, quiet=(1,))
+    assert c.said("retry")[0]["lost"] == 1

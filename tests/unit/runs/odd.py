@@ -25,6 +25,7 @@ GOOD: tuple[dict[str, Any], ...] = (
     event("rank_end", 3.0, rank=1, code=1, signal=None, after_s=2.0),
     event("failed", 3.1, rank=1, node=0, host="a", code=1, signal=None, after_s=2, why="x", tail=TAIL, stopped=[0]),
     event("hang", 3.2, rank=1, node=0, silent_s=60.0, why="x"),
+    event("slow", 3.2, rank=1, node=0, host="a", slower_by=0.5, evidence="x", stays=""),
     event("retry", 3.3, attempt=2, why="x", lost=None),
     event("seen", 3.4, what="xid", device="gpu 0", value=48, text="double bit ECC error"),
     event("sensor", 3.5, name="gpu", error="x"),

@@ -27,9 +27,9 @@ def test_every_field_is_described(kind: str) -> None:
 def test_names_are_those_of_the_files() -> None:
     workload = spec.schema("workload")
     names = (
-        "name command code include setup nodes spares ranks_per_node launcher image build runtime resources data env "
-        "secrets checkpoint keep stdin retries grace time_limit hang_after join_timeout goal results matrix local "
-        "slurm kubernetes"
+        "name command code include setup nodes spares replace_slow ranks_per_node launcher image build runtime "
+        "resources data env secrets checkpoint keep stdin retries grace time_limit hang_after join_timeout goal "
+        "results matrix local slurm kubernetes"
     )
     assert " ".join(workload["properties"]) == names
     assert workload["required"] == ["name", "command"]

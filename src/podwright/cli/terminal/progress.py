@@ -179,6 +179,7 @@ _LINES: dict[str, Callable[[Progress, Any], WordAndText]] = {
     "go": _go,
     "retry": lambda progress, event: ("retry", f"attempt {event.attempt}: {event.why}"),
     "hang": _hang,
+    "slow": lambda progress, event: ("slow", event.text),
     "goal": _goal,
     "workdir": lambda progress, event: ("kept", kept_text(progress.record.id, event)),
     "seen": _seen,

@@ -24,6 +24,8 @@ class Attempts:
         self.number = 0
         self.retries_spent = 0
         self.began: Optional[float] = None
+        self.slow_at: Optional[float] = None
+        """When a node was replaced last because a rank of it was slow."""
 
     def learn(self, facts: Mapping[str, Any]) -> None:
         """Take up the counters where another process saw them last."""
@@ -35,10 +37,14 @@ class Attempts:
         began = facts.get("began")
         if began and (self.began is None or began < self.began):
             self.began = float(began)
+        slow_at = facts.get("slow_at")
+        if slow_at and (self.slow_at is None or slow_at > self.slow_at):
+            self.slow_at = float(slow_at)
 
     def counters(self) -> Dict[str, Any]:
         """Return what `learn` takes, as the nodes are sent it."""
-        return {"spent": self.retries_spent, "began": self.began, "attempt": self.number}
+        own = {"spent": self.retries_spent, "began": self.began, "attempt": self.number}
+        return {**own, "slow_at": self.slow_at}
 
     def is_over(self, limit_s: Optional[float], now: float) -> bool:
         """Return whether the run has taken longer than it may, since its first attempt."""
@@ -50,7 +56,7 @@ class Attempts:
         if newest:
             self.learn({"epoch": newest.epoch, **newest.facts})
         epoch = self._next_epoch()
-        facts = {"spent": self.retries_spent, "attempt": self.number + 1, "began": self.began or now}
+        facts = {**self.counters(), "attempt": self.number + 1, "began": self.began or now}
         if not leases.claim(epoch, facts):
             return False
         self.epoch = self._seen = epoch

@@ -11,7 +11,18 @@ import os
 from contextlib import suppress
 from typing import Callable, Optional, Sequence
 
-from ..protocol import KEY_KIND, leader_events, parse_line, rows_of
+from ..protocol import (
+    KEY_EPOCH,
+    KEY_KIND,
+    MAX_READ_BYTES,
+    Epoch,
+    leader_events,
+    parse_line,
+    parse_lines,
+    read_piece,
+    record_name,
+    rows_of,
+)
 from ..system.plain_files import read_whole
 
 ENDS = ("succeeded", "failed", "terminated")
@@ -81,3 +92,18 @@ def final_state(lease: str, record: str, cancel_marks: Sequence[str]) -> Optiona
             if row.get(KEY_KIND) == "end":
                 last = row.get("state")
     return final(last, cancel_marks)
+
+
+def ranks_ended_well(record: str, node: int, restart: int, epoch: Epoch, count: int) -> bool:
+    """Return whether a node has written that so many ranks, all it has, ended well in an attempt.
+
+    It may be cut off from its leader, or without power, before it could say so; the end of a long file tells enough.
+    """
+    path = os.path.join(record, record_name(node, restart), "events.jsonl")
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return False
+    data, _ = read_piece(path, max(0, size - MAX_READ_BYTES))
+    rows = [row for row in parse_lines(data) if row.get(KEY_KIND) == "rank_end" and row.get(KEY_EPOCH) == list(epoch)]
+    return len({row.get("rank") for row in rows}) == count and all(row.get("code") == 0 for row in rows)

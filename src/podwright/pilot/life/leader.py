@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ..protocol import EXIT_STOPPED, EXITS, KEY_EPOCH, KEY_KIND, Epoch, Order, goal_reached
+from ..protocol import EXIT_STOPPED, EXITS, KEY_EPOCH, KEY_KIND, Epoch, Order, SlowRank, goal_reached
 from ..ranks.raised import raised
 from ..system.journal import Journal
 from ..system.links import free_port
@@ -18,6 +18,7 @@ from .attempts import Attempts
 from .checkpoint import CheckpointWatch
 from .lease import MAX_BACK, Leases
 from .member import Member, Members, StageRound, find_hang
+from .slow import SlowRanks, why_it_stays
 from .workdir import Keeping
 
 SETTLE_S = 1.0
@@ -56,7 +57,10 @@ class Leader:
         self._stop_by = 0.0
         self.checkpoints, self.keeping = CheckpointWatch(), Keeping("", "", None)
         self._staging: Optional[StageRound] = None
+        self._slow = SlowRanks(order.replace_slow)
         self.exit_code: Optional[int] = None
+        self.has_ended: Callable[[Member, Epoch], bool] = lambda member, epoch: False
+        """Whether a node has written that its ranks ended well, which it may not have been able to say."""
         self._handlers: Dict[str, Callable[[Member, Dict[str, Any]], None]] = {
             "beat": Member.on_beat,
             "ready": self._on_ready,
@@ -66,6 +70,7 @@ class Leader:
             "signal": self._on_signal,
             "value": self._on_value,
             "staged": Member.on_staged,
+            "works": lambda member, message: self._slow.take(message["works"]),
         }
 
     @property
@@ -97,7 +102,7 @@ class Leader:
         self.members[member.node] = member
         trained = old is not None and old.place is not None
         if same and old is not None:
-            member.place = old.place
+            member.place, member.slow = old.place, old.slow
         # The same process with its ranks still running: a broken connection, not a broken node.
         if same and old is not None and trained and self.phase == "run" and not member.idle:
             member.ready, member.done, member.done_at = old.ready, old.done, old.done_at
@@ -231,6 +236,7 @@ class Leader:
         places = {member.node: place for place, member in enumerate(training)}
         for member in self.members.values():
             member.begin_attempt(places.get(member.node))
+        self._slow.begin_attempt()
         self._went, self._failure, self._is_ready = self._monotonic(), None, False
         address = {"master_addr": self._address, "master_port": port}
         go = {"attempt": self.attempts.number, "world_size": self._order.world_size, **address}
@@ -280,7 +286,7 @@ class Leader:
         for member in silent:
             if member.place is None:
                 member.link.close()
-        quiet = [m for m in silent if m.place is not None and not m.done]
+        quiet = [m for m in silent if m.place is not None and not self._is_done(m)]
         if quiet:
             self._lost(quiet[0].node, f"was silent for {self._order.silence_s:g} s")
         elif self._failure is not None:
@@ -289,8 +295,14 @@ class Leader:
             self.end("succeeded", "", 0)
         elif self._over_time():
             self._end_over_time()
-        else:
-            self._judge_silence()
+        elif not self._judge_silence():
+            self._judge_slow()
+
+    def _is_done(self, member: Member) -> bool:
+        """Return whether the ranks of a silent node are through: an attempt more would do nothing."""
+        if not member.done and self.epoch is not None and self.has_ended(member, self.epoch):
+            member.on_done({})
+        return member.done
 
     def _over_time(self) -> bool:
         return self.attempts.is_over(self._order.time_limit_s, self._now())
@@ -326,16 +338,42 @@ class Leader:
         else:
             self._retry(reason, failure["code"], rank, self.members[node].host, raised(failure["tail"]))
 
-    def _judge_silence(self) -> None:
+    def _judge_silence(self) -> bool:
+        """End an attempt that hangs; return whether it did."""
         limit = self._order.hang_after_s
         if limit is None or self._monotonic() - self._went < limit:
-            return
+            return False
         hang = find_hang(self.members.training, limit, self._monotonic())
         if hang:
             self._say("hang", **hang._asdict())
             self.members.tell({KEY_KIND: "stacks", "rank": hang.rank})
             name, host = self.members.name(hang.node), self.members[hang.node].host
             self._retry(f"rank {hang.rank} on {name} hangs: {hang.why}", None, hang.rank, host)
+        return hang is not None
+
+    def _judge_slow(self) -> None:
+        """Give the place of a node with a rank that is too slow to a spare, or say why it stays."""
+        slow = self._slow.find()
+        place = -1 if slow is None else slow.rank // self._order.ranks_per_node
+        member = next((member for member in self.members.training if member.place == place), None)
+        if slow is None or member is None:
+            return
+        at = self.attempts.slow_at
+        stays = why_it_stays(member, self.members, None if at is None else self._now() - at)
+        if not self._slow.is_news(slow.rank, stays):
+            return
+        self._say("slow", node=member.node, host=member.host, stays=stays, **slow._asdict())
+        if not stays:
+            self._replace_slow(member, slow)
+
+    def _replace_slow(self, member: Member, slow: SlowRank) -> None:
+        """Begin again with a spare in that node's place; the ranks have their time to write a checkpoint."""
+        self.attempts.slow_at = self._now()
+        self.attempts.plan_replacement()
+        why = f"rank {slow.rank} on {self.members.name(member.node)} was slower by {slow.slower_by:.0%}"
+        self._say("retry", attempt=self.attempts.number + 1, why=why, rank=slow.rank, host=member.host)
+        member.place, member.slow = None, True
+        self._stop(self._order.grace_s)
 
     def _retry(self, reason: str, code: Optional[int], rank: Optional[int], host: str, exception: str = "") -> None:
         if self.attempts.retries_spent >= self._order.retries:

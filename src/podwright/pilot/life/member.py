@@ -34,6 +34,8 @@ class Member:
         self.address, self.data_port = str(facts.get("address", "")), int(facts.get("data_port", 0))
         self.place: Optional[int] = None
         """Which of the nodes that train it is in this attempt; None of one that waits."""
+        self.slow = False
+        """Its place was given to another because a rank of it was slow: it trains again where there is no other."""
         self.ready = 0
         self.done, self.done_at = False, 0.0
         self.silent_s = 0.0
@@ -103,7 +105,7 @@ class Members(Dict[int, Member]):
         """
         taken = {member.place: member for member in self.here if member.place is not None}
         free = [member for member in self.here if member.place is None]
-        free.sort(key=lambda member: (member.broken, not member.staged, member.node), reverse=True)
+        free.sort(key=lambda member: (member.broken, member.slow, not member.staged, member.node), reverse=True)
         return [taken[place] if place in taken else free.pop() for place in range(count)]
 
     def tell(self, message: Dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol
 from .. import __version__
 from ..data.node_data import NodeData, fill_placeholders
 from ..masking import Masker
-from ..protocol import CLOSED, EXIT_FENCED, EXITS, KEY_KIND, Epoch, Order
+from ..protocol import CLOSED, EXIT_FENCED, EXITS, KEY_KIND, SLOW_IN_A_ROW, Epoch, Order
 from ..ranks import topology
 from ..ranks.guesses import Recogniser
 from ..ranks.launchers import Go
@@ -121,6 +121,8 @@ class Node:
     def _connect(self) -> None:
         """Let each part hear what the ranks do."""
         self._results.on_hit = self._on_hit
+        if self.order.replace_slow is not None:
+            self._results.on_works = self._on_works
         self.ranks.on_change = self._on_change
         self.ranks.on_line, self.ranks.on_last_result = self._results.hear, self._results.end
         self.ranks.on_rank = self._sampling.sampler.watch_rank
@@ -229,7 +231,7 @@ class Node:
     def _take_epoch(self, message: Dict[str, Any]) -> None:
         """Be in the attempt that begins, as one that trains in it or waits."""
         self.epoch = self.journal.epoch = (int(message["epoch"][0]), int(message["epoch"][1]))
-        self._counters = {name: message[name] for name in ("spent", "attempt", "began")}
+        self._counters = {name: message[name] for name in ("spent", "attempt", "began", "slow_at")}
 
     def _on_go(self, message: Dict[str, Any]) -> None:
         self._take_epoch(message)
@@ -285,12 +287,17 @@ class Node:
     def _on_hit(self, value: float) -> None:
         self._news["value"] = value
 
+    def _on_works(self, works: Dict[str, Any]) -> None:
+        self._news["works"] = [*self._news.get("works", []), works][-SLOW_IN_A_ROW:]
+
     def report_ranks(self, role: Role) -> None:
         """Tell the leader what changed since the last turn; once each."""
         for message in self._data.messages():
             role.tell(message)
         if "value" in self._news:
             role.tell({KEY_KIND: "value", "value": self._news.pop("value")})
+        for works in self._news.pop("works", []):
+            role.tell({KEY_KIND: "works", "works": works})
         if not self._news.pop("changed", False):
             return
         if self.ranks.reported > self._ready_sent:

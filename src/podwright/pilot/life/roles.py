@@ -26,7 +26,7 @@ from ..system.node_identity import identify_node
 from ..system.paths import Paths
 from ..system.sealed import order_path
 from .checkpoint import CheckpointWatch
-from .ended import final_state
+from .ended import final_state, ranks_ended_well
 from .leader import Leader
 from .node import Node, Role
 
@@ -60,6 +60,10 @@ class Leading:
         self.leader = Leader(order, identity.restart, identity.leader, node.leases, node.journal)
         self.leader.checkpoints = CheckpointWatch(node.paths.checkpoint, node.journal.now())
         self.leader.keeping = node.keeping
+        record, count = os.path.dirname(node.paths.record), order.ranks_per_node
+        self.leader.has_ended = lambda member, epoch: ranks_ended_well(
+            record, member.node, member.restart, epoch, count
+        )
         self._listener: Optional[Listener] = None
         if order.allocated > 1:
             raise_file_limit()

@@ -12,6 +12,7 @@ from ..protocol import (
     KEY_TIME,
     KEY_VALUES,
     SERIES_BYTES,
+    WORKS,
     goal_reached,
     json_line,
     parse_result,
@@ -147,6 +148,7 @@ class Results:
         self._ranks: Dict[int, RankValues] = {}
         self._was_hit = False
         self.on_hit: Callable[[float], None] = lambda value: None
+        self.on_works: Callable[[Dict[str, Any]], None] = lambda works: None
 
     def begin_attempt(self) -> None:
         self._was_hit = False
@@ -192,6 +194,8 @@ class Results:
         if numbers and reported.series.add({**at, KEY_VALUES: numbers}):
             period = f"a line every {reported.series.period_s:g} s from here on"
             self._thinned(rank, f"reports more than its series can hold: it has {period}")
+        if WORKS[0] in numbers and WORKS[0] not in guessed:
+            self.on_works({name: numbers[name] for name in WORKS if name in numbers})
         row, is_hit = {**at, KEY_VALUES: values}, self._hits(numbers, guessed)
         if isinstance(values.get(MLLOG_NAME), str):
             reported.events.forget(values)
