@@ -15,7 +15,7 @@ from podwright.lab.kubernetes import KubernetesLab
 from tests.paths import ROOT
 
 BIN = Path(sys.executable).parent
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 """For what must come, on a machine that does other things too."""
 
 
