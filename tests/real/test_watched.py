@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,27 @@ _NOT_MADE = {"Multiprocessors at work", "Tensor cores at work"}
 def test_every_panel_has_something_to_show(watched: WatchedHost) -> None:
     watched.xid(13, gpu=5)
     watched.told('podwright_gpu_xid_errors_total{xid="13"}')
-    began = time.time()
-    watched.say(200, began - 300)
-    watched.told("podwright_run_step == 200")
-    until(lambda: empty_panels(watched) == _NOT_MADE, "an answer to every panel, but those of what is not made here")
+    steps = count(200)
+
+    def is_all_told() -> bool:
+        # A pilot speaks again and again; one that falls silent is gone with all that was heard of it.
+        watched.say(next(steps), time.time() - 300)
+        return empty_panels(watched) == _NOT_MADE
+
+    until(is_all_told, "an answer to every panel, but those of what is not made here")
+
+
+def test_goodput_is_what_programs_say_of_their_time(watched: WatchedHost) -> None:
+    steps, gpus = count(100_000, 10), dict[str, float]()
+
+    def is_told() -> bool:
+        watched.say(next(steps), time.time() - 300)
+        gpus.update({row["metric"]["class"]: float(row["value"][1]) for row in watched.ask("class:gpus:rate15m")})
+        return gpus.get("productive", 0) > 0
+
+    until(is_told, "what the run's GPU does")
+    assert gpus["productive"] / gpus["data_wait"] == pytest.approx(9)
+    assert [row["metric"]["run"] for row in watched.told("run:goodput:ratio15m")] == [RUN]
 
 
 def empty_panels(watched: WatchedHost) -> set[str]:

@@ -10,6 +10,7 @@ from podwright.spec.partitions import OwnPartition, SettingName
 from podwright.spec.provisioning import (
     AptSource,
     Export,
+    Firewall,
     KubernetesVersion,
     Netboot,
     NvidiaSettings,
@@ -118,4 +119,7 @@ class Bringup(Strict):
     netboot: Netboot | None = Field(default=None, description="how hosts without a system get one")
     nvidia: NvidiaSettings | None = Field(default=None, description="what GPU nodes get; left out: nothing")
     sources: tuple[AptSource, ...] = Field(default=(), description="further sources of packages")
+    firewall: Firewall | None = Field(
+        default=None, description="who reaches hosts from outside (nftables); left out: whoever can"
+    )
     time_servers: Lines = Field(default=(), description="clocks outside that the pod's own follows")

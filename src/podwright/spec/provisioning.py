@@ -42,6 +42,7 @@ PublicKey = Annotated[
         "write the whole line of the .pub file, such as `ssh-ed25519 AAAA... name`",
     ),
 ]
+TcpPort = Annotated[int, Field(ge=1, le=65535)]
 MigSize = Annotated[
     Line, pattern(r"[12347]g\.\d+gb", '"{}" is not a part of a GPU', "write it like `1g.10gb`, as nvidia-smi does")
 ]
@@ -109,6 +110,18 @@ class Export(Strict):
     path: Folder = Field(description="the folder")
     to: tuple[Network, ...] = Field(description="networks that may mount it")
     options: Options = Field(default="rw,sync,no_subtree_check", description="of the export")
+
+
+class Firewall(Strict):
+    """Who reaches hosts from outside: hosts of the pod reach each other, everybody else what is named."""
+
+    reached_from: tuple[Network, ...] = Field(
+        default=(), description="networks that ssh, the registry and Kubernetes are reached from; left out: all"
+    )
+    trusted: tuple[Network, ...] = Field(
+        default=(), description="networks that reach everything, such as hosts' further addresses on the fabrics"
+    )
+    ports: tuple[TcpPort, ...] = Field(default=(), description="further TCP ports that are reached as ssh is")
 
 
 class AptSource(Strict):

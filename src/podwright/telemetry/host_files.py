@@ -18,7 +18,7 @@ _MODULES = {
     "podwright.telemetry": ("__main__", "page", "server", "slurm_exporter"),
     "podwright.telemetry.exporter": (
         *("bridge", "cards", "ethtool", "expected", "gpus", "heads", "host", "jobs", "kernel_log"),
-        *("main", "mounts", "pods", "ports", "readings", "sensors", "telling", "vocabulary", "words"),
+        *("main", "mounts", "pods", "ports", "readings", "sensors", "telling", "vocabulary", "words", "written"),
     ),
 }
 """The modules that a host needs; packages are empty there, as those here load what a host has not."""

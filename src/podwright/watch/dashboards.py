@@ -171,13 +171,19 @@ _FABRIC = Dashboard(
         _lines("NVLink errors", "short", "sum by (host, gpu) (rate(podwright_gpu_nvlink_errors_total[5m]))", _GPU_NAME),
     ),
 )
-_GOODPUT = 'sum by (run) (podwright_run_seconds_total{class="productive"}) / sum by (run) (podwright_run_seconds_total)'
+# Of what held GPUs do, that which no program told is other, as in the goodput of a run.
+_UNTOLD = "clamp_min(pod:gpus_held:count - (sum(class:gpus:rate15m) or vector(0)), 0)"
+_BY_CLASS = f'class:gpus:rate15m or label_replace({_UNTOLD}, "class", "other", "", "")'
+_PRODUCTIVE = 'sum(class:gpus:rate15m{class="productive"}) / pod:gpus_held:count'
 _HELD_IDLE = 'sum by (user) (podwright_gpu_utilization_ratio{run!=""} < bool 0.01)'
 _COST = Dashboard(
     "cost",
-    "Cost",
+    "Cost and goodput",
     (),
     (
+        _lines("Goodput of runs", "percentunit", "run:goodput:ratio15m", "{{run}} of {{user}}"),
+        _lines("Goodput of all held GPUs", "percentunit", _PRODUCTIVE, "all GPUs"),
+        _lines("What held GPUs do, as programs say", "short", _BY_CLASS, "{{class}}"),
         _lines("GPUs by team", "short", "team:gpus:count", "{{team}}"),
         _lines("Spent an hour", MONEY, f"user:gpus:count * on () group_left {GPU_HOUR_PRICE}", "{{user}}"),
         _lines("Held and idle", "short", _HELD_IDLE, "{{user}}"),

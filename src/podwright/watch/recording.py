@@ -26,6 +26,13 @@ _OF_PLACE = (
     ("port_received_bytes:rate5m", "sum", "rate(podwright_port_received_bytes_total[5m])"),
     ("port_sent_bytes:rate5m", "sum", "rate(podwright_port_sent_bytes_total[5m])"),
 )
+# What programs say of their own time: each host of a run has its lowest rank's word, and counts with its GPUs.
+_SPENT = "rate(podwright_run_spent_seconds_total{}[15m])"
+_GPUS_OF_RUN = "on (host, run, user) group_left () count by (host, run, user) (podwright_run_info)"
+_GOODPUT = (
+    ("run:goodput:ratio15m", "avg by (run, user) (" + _SPENT.format("{class='productive'}") + ")"),
+    ("class:gpus:rate15m", f"sum by (class) ({_SPENT.format('')} * {_GPUS_OF_RUN})"),
+)
 GPU_HOUR_PRICE = "pod:gpu_hour_price"
 
 
@@ -38,6 +45,8 @@ def recording_rules(pod: Pod) -> Iterator[dict[str, object]]:
         for name, function, series in _OF_PLACE:
             grouping = f" by ({by})" if by else ""
             yield _rule(f"{level}:{name}", f"{function}{grouping} ({series})")
+    for name, expression in _GOODPUT:
+        yield _rule(name, expression)
     price = pod.costs.gpu_hour_price
     if price is not None:
         yield _rule(GPU_HOUR_PRICE, f"vector({float(price):g})")

@@ -15,6 +15,8 @@ import pytest
 
 from podwright.bringup.apply.sent import sent
 from podwright.bringup.on_host import apply_step, inspect_host
+from podwright.bringup.plan.host import GIVEN
+from podwright.telemetry.exporter import written
 
 
 def rights(path: Path, mode: str = "0644", **more: Any) -> dict[str, Any]:
@@ -40,6 +42,18 @@ def test_folders_and_files_are_as_wanted_and_a_look_says_so(tmp_path: Path) -> N
     assert inspect_host.differing(wanted) == []
     assert inspect_host.differing({str(file): {**wanted[str(folder)], "digest": digest}}) == [str(file)]
     assert (file.read_text(), oct(file.stat().st_mode & 0o777)) == ("text\n", "0o640")
+
+
+def test_how_files_were_written_is_kept_beside_what_was_known(tmp_path: Path) -> None:
+    record, old, new = tmp_path / "given.json", tmp_path / "old.conf", tmp_path / "new.conf"
+    for file in (old, new):
+        wanted = {"folders": [], "files": [(rights(file, "0640"), f"{file.name}\n")], "record": rights(record, "0600")}
+        assert apply_step.give_files(wanted)["given"] == [str(file)]
+    kept = json.loads(record.read_text())
+    assert list(kept) == [str(new), str(old)]
+    assert kept == {path: inspect_host.file_at(path, False) for path in kept}
+    assert record.stat().st_mode & 0o777 == 0o600
+    assert GIVEN == written.GIVEN, "the exporter looks there"
 
 
 def test_a_file_that_its_owner_does_not_take_leaves_the_old_one(tmp_path: Path) -> None:

@@ -114,6 +114,14 @@ def test_a_host_without_the_library_has_no_gpus_and_one_that_should_have_some_is
         page_with(exporter, 'sensor_up{host="n1",sensor="gpus"} 0', 'sensor_up{host="n1",sensor="host"} 1')
 
 
+def test_what_the_log_held_before_is_told_by_the_gpus_number_alone(fake_nvml: NVML, root: Path) -> None:
+    with (root / "kern.log").open("a") as log:
+        log.write("1700000000.5 n1 kernel: NVRM: Xid (PCI:0000:07:00): 79, pid=1, GPU has fallen off the bus.\n")
+    with running(root, fake_nvml("-1 count 1")) as exporter:
+        text = page_with(exporter, "podwright_gpu_xid_errors_total{", without='gpu="0000:07:00')
+    assert 'podwright_gpu_xid_errors_total{host="n1",gpu="0",xid="79",action="reboot"} 1' in text
+
+
 def test_xids_are_counted_from_the_kernels_log_and_the_last_is_told_in_dcgms_words(fake_nvml: NVML, root: Path) -> None:
     with running(root, fake_nvml("-1 count 1"), names="dcgm-4") as exporter:
         page_with(exporter, 'podwright_gpu_up{host="n1",gpu="0"} 1', 'sensor_up{host="n1",sensor="xid"} 1')

@@ -81,6 +81,18 @@ def test_a_process_of_a_job_that_nobody_can_say_is_not_believed(tmp_path: Path) 
     assert known.of([7]) == [Owner("mine-7f3k", "vision", "vision/mine-7f3k-0-x", "2")]
 
 
+def test_a_run_that_a_process_outside_any_job_names_is_its_own_users(tmp_path: Path) -> None:
+    """Whoever gives a process another's run holds a GPU under that name, and under no other user than himself."""
+    folder = tmp_path / "proc" / "7"
+    folder.mkdir(parents=True)
+    (folder / "environ").write_text("PODWRIGHT_RUN=theirs-1234\0RANK=2\0USER=ann\0")
+    (folder / "status").write_text("Name:\tpython\nUid:\t54321\t54321\t54321\t54321\n")
+    owners = Owners(Processes(Scope(root=str(tmp_path), environ={})), {}.get, {}.get)
+    owners.look([7])
+    assert owners.of([7]) == [Owner("theirs-1234", "54321", "", "2")]
+    assert owners.users_of("theirs-1234") == ["54321"]
+
+
 @pytest.fixture
 def api(guard: Guard) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
     """An API that notes what it was asked for, by whom, and whether a certificate was shown."""

@@ -102,3 +102,17 @@ def test_an_xid_is_of_the_run_that_held_the_gpu_when_it_came() -> None:
         ("94", "two", "3", "restart_run"): 1,
     }
     assert counts.last == {"3": 94}
+
+
+def test_a_gpu_that_is_found_later_has_its_number_for_what_was_told_before() -> None:
+    waiting, known = [LINE % 79], dict[str, str]()
+
+    def lines() -> list[str]:
+        found, waiting[:] = list(waiting), []
+        return found
+
+    counts = XidCounts(lines, lambda pci: known.get(pci, pci), lambda gpu: Owner())
+    before = {dict(sample.labels)["gpu"] for sample in counts.read(0.0)}
+    known["0000:1b:00.0"] = "3"
+    after = {dict(sample.labels)["gpu"] for sample in counts.read(1.0)}
+    assert (before, after, counts.last) == ({"0000:1b:00.0"}, {"3"}, {"3": 79})

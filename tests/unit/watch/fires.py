@@ -79,6 +79,7 @@ SERIES: dict[str, list[Series]] = {
         Series('podwright_exporter_info{host="n1", driver="570.1"}', 1, None),
         *(Series(f'podwright_exporter_info{{host="n{i}", driver="580.1"}}', 1, 1) for i in (2, 3)),
     ],
+    "FileDiffers": [Series('podwright_host_file_differs{host="n1", file="/etc/hosts", how="edited"}', 1, None)],
     "ClockOff": [
         Series('node_timex_offset_seconds{host="n1"}', 0.2, 0),
         Series('node_timex_sync_status{host="n1"}', 1, 1),

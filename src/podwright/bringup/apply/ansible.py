@@ -81,6 +81,7 @@ def inventory(
             "ansible_host": address,
             "podwright_steps": steps,
             "podwright_services": services,
+            "podwright_record": _file(HostFile(plan.record, mode="0600")) if plan.record else {},
             "podwright_leaves": [file.path for file in plan.files() if file.leaves],
             "podwright_keys": [file.path for file in plan.files() if file.secret],
         }

@@ -25,7 +25,7 @@ NOT_JUDGED = (
     "files that no plan writes: those of packages, and what lies in folders that the plan makes",
     "home folders of users, but for the keys that the plan gives them",
     "jobs, containers and processes that users started, and what these listen on",
-    "what listens on UDP, and firewalls",
+    "what listens on UDP, and firewalls beside the pod's own",
     "settings of the BIOS, and firmware that the kernel shows no version of",
     "what the scheduler is told while it runs: drains, reservations, priorities, limits by hand",
     "what an identity service outside the pod says of users and groups",

@@ -7,6 +7,7 @@ input: standard library only, Python 3.8. A file is put in place whole or not at
 from __future__ import annotations
 
 import grp
+import hashlib
 import json
 import os
 import pwd
@@ -21,8 +22,12 @@ TOO_LONG_S = 300
 
 
 def give_files(wanted: Dict[str, Any]) -> Dict[str, Any]:
-    """Make the folders and write the files; return their paths, and what users have in the way."""
+    """Make the folders and write the files; return their paths, and what users have in the way.
+
+    What was written is kept in a record, where one is named: whoever watches the host sees by it what is edited later.
+    """
     given: List[str] = []
+    written: Dict[str, Dict[str, str]] = {}
     left: Dict[str, Dict[str, str]] = {}
     texts = [(folder, None) for folder in wanted["folders"]] + [(file, text) for file, text in wanted["files"]]
     for entry, text in texts:
@@ -31,12 +36,31 @@ def give_files(wanted: Dict[str, Any]) -> Dict[str, Any]:
                 make_folder(entry)
             else:
                 write(entry, text)
+                written[entry["path"]] = as_written(entry, text)
             given.append(entry["path"])
         except LeftAlone as alone:
             left.setdefault(alone.entry["place"], alone.entry)
         except OSError as error:
             raise SystemExit("%s: %s" % (entry["path"], error.strerror))
+    if wanted.get("record"):
+        remember(wanted["record"], written)
     return {"given": given, "left": list(left.values())}
+
+
+def as_written(file: Dict[str, Any], text: str) -> Dict[str, str]:
+    """Return how a file is when it was just written."""
+    rights = {name: file[name] for name in ("mode", "owner", "group")}
+    return {"digest": hashlib.sha256(text.encode()).hexdigest(), **rights}
+
+
+def remember(record: Dict[str, Any], written: Dict[str, Dict[str, str]]) -> None:
+    """Keep how these files were written, beside those of earlier times."""
+    try:
+        with open(record["path"]) as stream:
+            known = json.load(stream)
+    except (OSError, ValueError):
+        known = {}
+    write(record, json.dumps({**known, **written}, indent=1, sort_keys=True) + "\n")
 
 
 def make_folder(wanted: Dict[str, Any]) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 MARKS = "/var/lib/podwright"
 """How the names of the files begin in which a host keeps what its services were last started with."""
+GIVEN = f"{MARKS}-given.json"
+"""Where it keeps how each file was when it was written: exporters look by it for those that somebody edits."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ class HostPlan:
     steps: Mapping[str, Step] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Stages that a host gets nothing of though others do, with the reason."""
+    record: str = ""
+    """Where the host keeps how its files were written; nowhere without anybody who watches it."""
 
     def files(self) -> Iterator[HostFile]:
         """Yield every file of the host, once: two steps may need the same one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
-from podwright.bringup.plan.host import HostPlan, Step
+from podwright.bringup.plan.host import GIVEN, HostPlan, Step
 from podwright.bringup.plan.site import Site, site_of
 from podwright.bringup.plan.stages import STAGES, nvidia
 from podwright.bringup.plan.systems import check_origins
@@ -27,8 +27,9 @@ def plan(pod: Pod, only: str | None = None) -> dict[str, HostPlan]:
     if only is not None and only not in STAGES:
         raise refuse(f'"{short(only)}" is not a stage', hint=one_of(only, "stage", STAGES), field="--only")
     site = site_of(pod)
+    record = GIVEN if site.has("monitoring") else ""
     plans = {
-        host: HostPlan(host, address, _steps(site, host, only), _skipped(site, host))
+        host: HostPlan(host, address, _steps(site, host, only), _skipped(site, host), record)
         for host, address in site.addresses.items()
     }
     check_origins(pod, plans.values())

@@ -14,8 +14,8 @@ EXPECTED_FILE = "/etc/podwright/expected.json"
 _CERTIFICATE_FOLDERS = (
     "/etc/podwright/podwright-exporter",
     "/etc/podwright/podwright-slurm-exporter",
-    "/etc/podwright/podwright-exporter",
-    "/etc/podwright/podwright-slurm-exporter",
+    "/etc/podwright/podwright-hand",
+    "/etc/podwright/podwright-remedy",
     "/etc/prometheus",
     "/etc/docker/registry/tls",
     "/etc/systemd/podwright-logs",

@@ -74,6 +74,8 @@ HEADS = (
         "Speed that the design gives the link, with the switch it leads to.",
     ),
     Head("podwright_certificate_end_timestamp_seconds", ("file",), "Until when a certificate of this host holds."),
+    Head("podwright_host_files", (), "Files that `podwright pod up` wrote on this host."),
+    Head("podwright_host_file_differs", ("file", "how"), "One of them that is not as it was written any more."),
     Head("podwright_port_received_bytes_total", _PORT, "Received by the port."),
     Head("podwright_port_sent_bytes_total", _PORT, "Sent by the port."),
     Head("podwright_port_wait_ticks_total", _PORT, "Time in which data waited for the port."),

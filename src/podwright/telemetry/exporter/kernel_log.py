@@ -138,9 +138,14 @@ class XidCounts:
         self, lines: Callable[[], List[str]], gpu_of: Callable[[str], str], owner_of: Callable[[str], Owner]
     ) -> None:
         self._lines, self._gpu_of, self._owner_of = lines, gpu_of, owner_of
-        self._counts: Dict[Labels, Tuple[int, float]] = {}
-        self._is_first = True
-        self.last: Dict[str, int] = {}
+        self._counts: Dict[Tuple[str, int, Owner], Tuple[int, float]] = {}
+        self._last: Dict[str, int] = {}
+        self.is_first = True
+
+    @property
+    def last(self) -> Dict[str, int]:
+        """Return the last XID of each GPU."""
+        return {self._gpu_of(pci): number for pci, number in self._last.items()}
 
     def read(self, now: float) -> List[MetricSample]:
         """Take in what is new; what was told before the first look is of nobody who holds a GPU now."""
@@ -149,18 +154,20 @@ class XidCounts:
             xid = parse(line, wall)
             if xid is not None:
                 self._count(xid)
-        self._is_first = False
+        self.is_first = False
         return list(self._told())
 
     def _count(self, xid: XidLine) -> None:
-        gpu = self._gpu_of(xid.pci)
-        owner = Owner() if self._is_first else self._owner_of(gpu)
-        labels = (("gpu", gpu), ("xid", str(xid.number)), ("action", action_of(xid.number)), *owner.labels())
-        count, _ = self._counts.get(labels, (0, 0.0))
-        self._counts[labels] = (count + 1, xid.at)
-        self.last[gpu] = xid.number
+        owner = Owner() if self.is_first else self._owner_of(self._gpu_of(xid.pci))
+        key = (xid.pci, xid.number, owner)
+        count, _ = self._counts.get(key, (0, 0.0))
+        self._counts[key] = (count + 1, xid.at)
+        self._last[xid.pci] = xid.number
 
     def _told(self) -> Iterator[MetricSample]:
-        for labels, (count, at) in self._counts.items():
+        for (pci, number, owner), (count, at) in self._counts.items():
+            # A GPU that was found later has its own number by now.
+            gpu: Labels = (("gpu", self._gpu_of(pci)), ("xid", str(number)), ("action", action_of(number)))
+            labels = (*gpu, *owner.labels())
             yield MetricSample("podwright_gpu_xid_errors_total", labels, float(count))
             yield MetricSample("podwright_gpu_xid_last_timestamp_seconds", labels, at)

@@ -28,6 +28,7 @@ from .sensors import Panel, PanelSensor
 from .telling import Holding, board_samples, foreign_samples
 from .vocabulary import NAMES
 from .words import RunWords
+from .written import written_samples
 
 PORT = 9835
 DCGM_PAGE = "http://127.0.0.1:9400/metrics"
@@ -72,13 +73,14 @@ class HostExporter:
         rows = (
             PanelSensor("gpus", 30.0, self._find_gpus),
             PanelSensor("owners", 2.0, self._find_owners),
-            PanelSensor("xid", 1.0, self._xids.read),
+            PanelSensor("xid", 1.0, self._read_xids),
             PanelSensor("ports", 5.0, lambda now: port_samples(scope)),
             PanelSensor("pauses", 10.0, lambda now: pause_samples(scope)),
             PanelSensor("host", 5.0, HostSensor(scope).read),
             PanelSensor("runs", 5.0, self._words.read),
             PanelSensor("expected", 60.0, lambda now: expected_samples(scope)),
             PanelSensor("mounts", 30.0, self._find_mounts),
+            PanelSensor("files", 300.0, lambda now: written_samples(scope)),
         )
         for sensor in rows:
             self._panel.add(sensor)
@@ -189,6 +191,15 @@ class HostExporter:
             pids += board.pids()
         self._owners.look(pids)
         return []
+
+    def _read_xids(self, now: float) -> List[MetricSample]:
+        """Read the kernel's log; of an exporter that begins only when it knows the GPUs, or has waited for them.
+
+        The same XID under a place on the bus and under a number would be two alerts.
+        """
+        if self._xids.is_first:
+            self._panel.wait_for("gpus", _FIRST_S)
+        return self._xids.read(now)
 
     def _gpu_at(self, pci: str) -> str:
         return next((board.index for board in self._boards.values() if board.devices[""].pci == pci), pci)

@@ -115,6 +115,10 @@ class Panel:
             for thread in threads:
                 thread.looked.wait(max(0.0, end - time.monotonic()))
 
+    def wait_for(self, name: str, seconds: float) -> None:
+        """Wait until a sensor has looked once."""
+        self._threads[name].looked.wait(seconds)
+
     def close(self) -> None:
         """End all threads but those that hang: the end of the process does those."""
         self._ended.set()

@@ -1,7 +1,7 @@
 """How far runs are, as their pilots say it in small files: no kernel and no scheduler knows that.
 
-Everybody on the host may write there. A file is of its owner's runs alone, and a run that somebody else holds GPUs of
-is not its owner's: whoever forges a name speaks of nobody but himself.
+Everybody on the host may write there. A file is of its owner's runs alone, and of no run that only others hold GPUs of:
+whoever forges a name speaks of nobody but himself.
 """
 
 from __future__ import annotations
@@ -127,7 +127,11 @@ class RunWords:
             if not name.endswith(".json"):
                 continue
             said = word_of(os.path.join(self._folder, name), time.time())
-            if said is not None and self._users_of(said.run) in ([], [said.user]):
+            if said is None:
+                continue
+            holders = self._users_of(said.run)
+            # Whoever holds GPUs under a name that is another's must not silence the other.
+            if not holders or said.user in holders:
                 yield said
 
 

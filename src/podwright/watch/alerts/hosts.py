@@ -100,6 +100,15 @@ HOSTS = (
         "podwright pod status POD --limit {{ $labels.host }}",
     ),
     Alert(
+        "FileDiffers",
+        "podwright_host_file_differs == 1",
+        "10m",
+        WARNING,
+        "{{ $labels.file }} of {{ $labels.host }} is not as `podwright pod up` wrote it: {{ $labels.how }}",
+        "somebody changed it by hand",
+        "podwright pod status POD --limit {{ $labels.host }}",
+    ),
+    Alert(
         "ClockOff",
         "abs(node_timex_offset_seconds) > 0.05 or node_timex_sync_status == 0",
         "10m",

@@ -9,6 +9,7 @@ from podwright.bringup.plan.site import Site
 from podwright.bringup.plan.stages import (
     base,
     controllers,
+    firewall,
     kubernetes,
     logs,
     mirror,
@@ -26,7 +27,13 @@ StepOf = Callable[[Site, str], Step | None]
 """Returns what a step gives a host; None where it gives nothing."""
 
 STAGES: Mapping[str, Mapping[str, StepOf]] = {
-    "base": {"sources": base.sources, "base": base.base, "time": base.time, "python": base.python},
+    "base": {
+        "sources": base.sources,
+        "base": base.base,
+        "firewall": firewall.firewall,
+        "time": base.time,
+        "python": base.python,
+    },
     "mirror": {"server": mirror.server, "client": mirror.client},
     "storage": {"exports": storage.exports, "mounts": storage.mounts, "people": storage.people},
     "netboot": {"server": netboot.server, "system": netboot.system},
