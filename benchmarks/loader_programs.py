@@ -4,7 +4,8 @@
 
 Two arms are the programs of the last commit before the loader was theirs, and those of this tree. Both train for a
 fixed number of epochs; the runs of a seed follow each other, to and fro (A B B A), so that what else the machine does
-hits both. The rule of `podwright compare` judges the pairs: the score at the end, and how long the run took.
+hits both. The rule of `podwright compare` judges the pairs: the score at the end, how long the run took, and how long
+it had a processor, which other work on the machine hardly changes.
 """
 
 from __future__ import annotations
@@ -47,12 +48,25 @@ PROGRAMS = {program.name: program for program in _ALL}
 
 
 @dataclass(frozen=True)
+class Training:
+    """One run: its score at the end, how long it took, and how long it had a processor."""
+
+    score: float
+    duration_s: float
+    busy_s: float
+
+
+@dataclass(frozen=True)
 class Pair:
-    """The two runs of a seed: before and after."""
+    """The two runs of a seed."""
 
     seed: int
-    scores: tuple[float, float]
-    durations_s: tuple[float, float]
+    before: Training
+    after: Training
+
+
+JUDGED = {"Duration": "duration_s", "Processor time": "busy_s"}
+"""What is judged beside the score, by its name in a `Training`."""
 
 
 class Programs:
@@ -68,9 +82,11 @@ class Programs:
         street = [sys.executable, "programs/segmentation/scenes.py", str(folder / "street"), "--frames", "144"]
         subprocess.run([*street, "--scenes", "12", "--cameras", "front_center"], cwd=ROOT, check=True)
 
-    def run(self, program: Program, arm: str, seed: int) -> tuple[float, float]:
-        """Train once; return the score at the end and the seconds that it took."""
-        command = f"{program.command.replace('STREET', str(self.folder / 'street'))} --seed {seed}"
+    def run(self, program: Program, arm: str, seed: int) -> Training:
+        """Train once."""
+        times = self.folder / "times"
+        train = f"{program.command.replace('STREET', str(self.folder / 'street'))} --seed {seed}"
+        command = f"sh -c '{train} && times > {times}'"
         values = {"name": program.name, "code": str(self.code[arm]), "command": command, "resources": {"cpus": 1}}
         file = self.folder / f"{program.name}-{arm}.yaml"
         file.write_text(json.dumps(values))
@@ -78,14 +94,20 @@ class Programs:
             [str(BIN / "podwright"), "run", str(file), "--json"], env=self.env, stdout=subprocess.PIPE, check=True
         )
         record: dict[str, Any] = json.loads(done.stdout)
-        return float(record["results"][program.score]), float(record["duration_s"])
+        return Training(float(record["results"][program.score]), float(record["duration_s"]), children_s(times))
 
     def pair(self, program: Program, seed: int) -> Pair:
         """Run both arms with a seed; every second seed begins with the other one."""
         order = ARMS if seed % 2 else ARMS[::-1]
         told = {arm: self.run(program, arm, seed) for arm in order}
-        before, after = told["before"], told["after"]
-        return Pair(seed, (before[0], after[0]), (before[1], after[1]))
+        return Pair(seed, told["before"], told["after"])
+
+
+def children_s(times: Path) -> float:
+    """Return the seconds of a processor that the children of a shell took, by what its `times` wrote."""
+    of_children = times.read_text().splitlines()[1]
+    parts = [part.rstrip("s").split("m") for part in of_children.split()]
+    return sum(60 * float(minutes) + float(seconds) for minutes, seconds in parts)
 
 
 def verdict(what: str, pairs: Sequence[tuple[float, float]]) -> str:
@@ -107,15 +129,17 @@ def page(program: Program, pairs: Sequence[Pair], load: Sequence[float]) -> str:
         "",
         f"`{program.command}`",
         "",
-        f"| seed | {program.score} before | after | seconds before | after |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        f"| seed | {program.score} before | after | seconds before | after | of a processor before | after |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for pair in pairs:
-        scores, times = pair.scores, pair.durations_s
-        lines.append(f"| {pair.seed} | {scores[0]:.4f} | {scores[1]:.4f} | {times[0]:.1f} | {times[1]:.1f} |")
+        cells = []
+        for name, digits in (("score", 4), ("duration_s", 1), ("busy_s", 1)):
+            cells += [f"{getattr(run, name):.{digits}f}" for run in (pair.before, pair.after)]
+        lines.append(f"| {pair.seed} | {' | '.join(cells)} |")
     if len(pairs) > 1:
-        lines += ["", verdict(program.score, [pair.scores for pair in pairs])]
-        lines += ["", verdict("Duration", [pair.durations_s for pair in pairs])]
+        for what, name in {program.score: "score", **JUDGED}.items():
+            lines += ["", verdict(what, [(getattr(p.before, name), getattr(p.after, name)) for p in pairs])]
     return "\n".join(lines) + "\n"
 
 
