@@ -1,4 +1,4 @@
-"""Queues, pods, alerts and datasets: what is beside runs, as far as the doors of their bands tell it."""
+"""Queues, pods and alerts: what is beside runs, as far as the doors of their bands tell it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _tasks(queue: usage.TargetQueue, state: str) -> int:
 
 def _facts(visit: Visit, name: str) -> PodFacts:
     try:
-        pod = _pod(visit, name)
+        pod = pod_named(visit, name)
     except Refusal as refusal:
         return PodFacts(name, str(refusal.problems[0]))
     gpus = sum(len(group.hosts) * group.model.gpus.count for group in pod.nodes if group.model.gpus)
@@ -101,7 +101,8 @@ def _facts(visit: Visit, name: str) -> PodFacts:
     return PodFacts(name, None, sum(len(group.hosts) for group in pod.nodes), gpus, schedulers)
 
 
-def _pod(visit: Visit, name: str) -> Pod:
+def pod_named(visit: Visit, name: str) -> Pod:
+    """Return a pod that is known here; another is missing."""
     if name not in pods.known(visit.desk.session.home):
         raise refuse(f"there is no pod {short(name)!r}", field="pod", exit_code=1)
     return pods.find(visit.desk.session.home, name)
@@ -120,7 +121,7 @@ def pods_page(visit: Visit, asked: Nothing) -> Answer:
 
 def _designed(visit: Visit, name: str) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the drawings of a pod's design and its document; they are made once for a file as it is."""
-    pod = _pod(visit, name)
+    pod = pod_named(visit, name)
 
     def make() -> tuple[dict[str, str], dict[str, Any]]:
         whole = design.Design.of(pod)
@@ -172,7 +173,7 @@ def drawing(visit: Visit, asked: DrawingRequest) -> Answer:
     return Blob(drawings[asked.drawing].encode(), "image/svg+xml", headers=headers)
 
 
-# alerts and data
+# alerts
 
 
 def _alerts(visit: Visit) -> list[PodAlerts]:
@@ -182,7 +183,7 @@ def _alerts(visit: Visit) -> list[PodAlerts]:
 
 
 def _alerts_of(visit: Visit, name: str) -> PodAlerts:
-    ask: Callable[[], Any] = lambda: podwright.bringup_of(_pod(visit, name)).alerts()  # noqa: E731
+    ask: Callable[[], Any] = lambda: podwright.bringup_of(pod_named(visit, name)).alerts()  # noqa: E731
     try:
         return PodAlerts(name, tuple(ask().alerts))
     except Refusal as refusal:
@@ -205,8 +206,3 @@ def alerts_page(visit: Visit, asked: Nothing) -> Answer:
     if silent:
         verdict += f" Of {', '.join(silent)} nobody knows."
     return Page("alerts", {"title": "Alerts", "pods": found, "verdict": verdict})
-
-
-def list_data(visit: Visit, asked: Nothing) -> Answer:
-    """Return the datasets and selections of the home, as `data ls --json` has them."""
-    return JsonAnswer(podwright.catalog(visit.desk.session).ls().as_json())
