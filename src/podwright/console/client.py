@@ -125,6 +125,25 @@ class ConsoleClient(ApiCalls):
         answer: dict[str, Any] = json.loads(self._asked(f"/pods/{quote(pod, safe='')}", {}))
         return answer
 
+    def pod_live(self, pod: str) -> docs.LiveDocument:
+        """Return `/pods/{pod}/live`: what it does now. It takes the right to look."""
+        answer: docs.LiveDocument = json.loads(self._asked(f"/pods/{quote(pod, safe='')}/live", {}))
+        return answer
+
+    def show_node(self, pod: str, node: str) -> docs.NodeDocument:
+        """Return `/pods/{pod}/nodes/{node}`: a node of it. It takes the right to look."""
+        answer: docs.NodeDocument = json.loads(
+            self._asked(f"/pods/{quote(pod, safe='')}/nodes/{quote(node, safe='')}", {})
+        )
+        return answer
+
+    def node_status(self, pod: str, node: str) -> dict[str, Any]:
+        """Return `/pods/{pod}/nodes/{node}/status`: whether it drifted. It takes the right to steer."""
+        answer: dict[str, Any] = json.loads(
+            self._asked(f"/pods/{quote(pod, safe='')}/nodes/{quote(node, safe='')}/status", {})
+        )
+        return answer
+
     def cost_of_pod(self, pod: str, rate: str = "") -> dict[str, Any]:
         """Return `/pods/{pod}/cost`: what owning it costs. It takes the right to look."""
         answer: dict[str, Any] = json.loads(self._asked(f"/pods/{quote(pod, safe='')}/cost", {"rate": rate}))

@@ -24,8 +24,9 @@ _BY_CLASS = (
     " AND part.value > 0 AND json_extract(record, '$.goodput.allocated_s') > 0 GROUP BY part.key, currency"
 )
 _ON_HOST = """
-SELECT record FROM (SELECT record, created_at FROM runs ORDER BY created_at DESC LIMIT 10000) AS newest
-WHERE EXISTS (SELECT 1 FROM json_each(newest.record, '$.hosts') WHERE value = ?) ORDER BY created_at DESC LIMIT ?
+SELECT record FROM (SELECT record, created_at, id FROM runs ORDER BY created_at DESC LIMIT 10000) AS newest
+WHERE EXISTS (SELECT 1 FROM json_each(newest.record, '$.hosts') WHERE value = ?)
+ORDER BY newest.created_at DESC, newest.id LIMIT ?
 """
 """Of the newest ten thousand: a host that never runs anything would have all of them read."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from podwright import costs, launch, usage
 from podwright.analysis.goodput import TITLES
-from podwright.console.routes.places import pod_named
+from podwright.console.routes.links import pod_named
 from podwright.console.routes.run import RunNamed, found
 from podwright.console.web.answers import Answer, JsonAnswer, Page
 from podwright.console.web.route import Visit

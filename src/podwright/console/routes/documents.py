@@ -199,6 +199,27 @@ class PodDocument(TypedDict):
     schedulers: list[str]
 
 
+class LiveDocument(TypedDict):
+    """What a pod does now, as `top POD --json` has it."""
+
+    pod: str
+    nodes: list[dict[str, Any]]
+    jobs: dict[str, int]
+    states: dict[str, int]
+    critical: int
+    warnings: int
+
+
+class NodeDocument(TypedDict):
+    """A node: its cables by design, the newest runs it took part in, and its share of the pod's last failures."""
+
+    pod: str
+    host: str
+    cables: list[dict[str, Any]]
+    runs: list[dict[str, Any]]
+    failures: dict[str, Any] | None
+
+
 class SpendingDocument(TypedDict):
     """What runs since a time cost, divided by field and by the classes of their time."""
 

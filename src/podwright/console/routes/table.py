@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podwright.console.access.rights import Right
-from podwright.console.routes import compare, cost, data, entry, files, live, logs, places, prove, run, runs
+from podwright.console.routes import compare, cost, data, entry, files, live, logs, nodes, places, prove, run, runs
 from podwright.console.routes import documents as docs
 from podwright.console.web.answers import Answer, JsonAnswer
 from podwright.console.web.openapi import openapi
@@ -62,6 +62,7 @@ _PAGES = (
     _page("/queue", Nothing, places.queue_page, "What waits, and why"),
     _page("/pods", Nothing, places.pods_page, "The pods that are known"),
     _page("/pods/{pod}", places.PodNamed, places.pod_page, "A pod"),
+    _page("/pods/{pod}/nodes/{node}", nodes.NodeRequest, nodes.node_page, "A node of a pod"),
     _page("/alerts", Nothing, places.alerts_page, "What fires"),
     _page("/settings", Nothing, entry.settings_page, "Tokens and the audit", "manage"),
     _form("/settings/tokens", entry.TokenRequest, entry.make_token_page, "Make a token", "manage"),
@@ -90,6 +91,9 @@ _PLACES = (
     _ask("/pods", Nothing, list[docs.PodDocument], places.list_pods, "The pods that are known"),
     _ask("/pods/{pod}", places.PodNamed, dict, places.show_pod, "A pod's design"),
     _ask("/pods/{pod}/{drawing}.svg", places.DrawingRequest, BYTES, places.drawing, "A drawing of it"),
+    _ask("/pods/{pod}/live", places.PodNamed, docs.LiveDocument, nodes.pod_live, "What it does now"),
+    _ask("/pods/{pod}/nodes/{node}", nodes.NodeNamed, docs.NodeDocument, nodes.show_node, "A node of it"),
+    _ask("/pods/{pod}/nodes/{node}/status", nodes.NodeNamed, dict, nodes.node_status, "Whether it drifted", "steer"),
     _ask("/pods/{pod}/cost", cost.PodCostRequest, dict, cost.cost_of_pod, "What owning it costs"),
     _ask("/pods/{pod}/rent", cost.PodCostRequest, dict, cost.rent_of_pod, "Its own price beside rent"),
     _ask("/cost", cost.CostRequest, docs.SpendingDocument, cost.spending, "What runs cost"),
