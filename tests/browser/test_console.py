@@ -217,9 +217,9 @@ def test_by_keyboard_alone(served: Served, entered: BrowserContext) -> None:
     page.wait_for_url(f"{served.url}/runs", timeout=WAIT_MS)
     page.wait_for_selector("html[data-live]", timeout=WAIT_MS)
     page.keyboard.press("/")
-    page.keyboard.type("state=failed")
+    page.keyboard.type(f"id={BAD}")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/runs?where=state*", timeout=WAIT_MS)
+    page.wait_for_url("**/runs?where=id*", timeout=WAIT_MS)
     page.wait_for_selector("html[data-live]", timeout=WAIT_MS)
     page.keyboard.press("j")
     page.keyboard.press("x")
@@ -228,7 +228,7 @@ def test_by_keyboard_alone(served: Served, entered: BrowserContext) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url(f"{served.url}/runs/{BAD}", timeout=WAIT_MS)
     page.go_back()
-    page.wait_for_url("**/runs?where=state*", timeout=WAIT_MS)
+    page.wait_for_url("**/runs?where=id*", timeout=WAIT_MS)
 
 
 def test_times_are_utc_or_local_and_stay_so(served: Served, browser: Browser) -> None:
