@@ -12,9 +12,11 @@ import io
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +28,7 @@ FRAMES = "examples/a2d2-small"
 WIDTH = 1200
 TERMINAL = (100, 16)
 """Columns and lines of the terminal that the live view is seen in."""
+SHOWN_RUN = "/runs/detection-004b"
 FAILS = """\
 name: widths
 code: .
@@ -73,16 +76,21 @@ class Studio:
 
     def photograph(self, page: Path, name: str, height: int, at: str = "") -> None:
         """Take a picture of a page, or of the part of it that a selector names."""
+        self.photograph_site([page.as_uri()], name, height, at)
+
+    def photograph_site(self, addresses: Sequence[str], name: str, height: int, at: str = "") -> None:
+        """Go to addresses, one after the other, and take a picture of the last."""
         from playwright.sync_api import sync_playwright
 
         with sync_playwright() as play:
             path = CHROMIUM if Path(CHROMIUM).exists() else play.chromium.executable_path
             browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
             seen = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
-            seen.goto(page.as_uri())
-            seen.wait_for_load_state("networkidle")
+            for address in addresses:
+                seen.goto(address)
+            seen.wait_for_selector("canvas, svg, pre", state="attached")
             wide = seen.evaluate("document.documentElement.scrollWidth - innerWidth")
-            if wide > 0 and page.suffix == ".html":
+            if wide > 0:
                 raise SystemExit(f"{name}: the page is {wide} pixels wider than the picture")
             if at:
                 seen.locator(at).first.screenshot(path=IMAGES / f"{name}.png")
@@ -96,6 +104,20 @@ def report(studio: Studio) -> None:
     _train(studio)
     page = Path(studio.podwright("report", "last").split()[0])
     studio.photograph(page, "report", 900)
+
+
+def console(studio: Studio) -> None:
+    """A run in the console, over the home of the demonstration."""
+    command = [str(BIN / "python"), "-m", "scripts.console_demo", "--runs", "100", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, cwd=ROOT, env=studio.env, stdout=subprocess.PIPE, text=True) as demo:
+        try:
+            assert demo.stdout is not None
+            link = next(line.split()[1] for line in demo.stdout if line.startswith("open "))
+            site = link.partition("/enter")[0]
+            studio.photograph_site([link, f"{site}{SHOWN_RUN}"], "console", 1000)
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.communicate()
 
 
 def live(studio: Studio) -> None:
@@ -214,6 +236,7 @@ def _as_page(screen: str) -> str:
 
 PICTURES = {
     "report": report,
+    "console": console,
     "live": live,
     "sweep": sweep,
     "selection": selection,

@@ -14,14 +14,22 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+import podwright
 from podwright import launch
 from podwright.console.desk import Desk
 from podwright.console.routes.table import ROUTES
 from podwright.console.web.app import Console
+from podwright.data import Catalog, Choice, ScanRequest, StatsRequest
 from podwright.launch import pods
+from podwright.prove import SuiteFolder
 from podwright.runs import Home
 from podwright.spec.loader import workload_of
+from tests.fixtures.a2d2 import write_scenes
+from tests.fixtures.priced import price_run
+from tests.fixtures.repeats import Planted, write_repeats
 from tests.fixtures.run_folder import Shape, write_run
+from tests.fixtures.suites import write_history
+from tests.fixtures.sweeps import write_sweep
 from tests.paths import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("console")]
@@ -43,6 +51,18 @@ PAGES = {
     "pod": "/pods/lab-hosts",
     "alerts": "/alerts",
     "settings": "/settings",
+    "sweep": "/runs/sweep-00aa",
+    "compare": "/compare?side=plain-00aa&side=fused-00aa",
+    "side by side": f"/compare?side={GOOD}&side={BAD}",
+    "nothing to compare": "/compare",
+    "data": "/data",
+    "dataset": "/data/scenes?where=Car%3E0",
+    "selection": "/data/half?other=small",
+    "prove": "/prove",
+    "suite": "/prove/scale-strong-local-resnet",
+    "cost": "/cost?days=3660",
+    "pod's cost": "/cost/superpod-140?rate=0.92",
+    "node": "/pods/superpod-140/nodes/dgx001",
     "wrong filter": "/runs?where=los%3C",
     "nothing": "/nothing",
 }
@@ -53,6 +73,14 @@ for step in range(100000):
     print(json.dumps({"podwright": {"step": step, "loss": 1 / (step + 1)}}), flush=True)
     time.sleep(0.2)
 """
+
+
+def select_scenes(catalog: Catalog, folder: Path) -> None:
+    """Scan a few scenes, count their labels, and freeze two selections of them."""
+    catalog.scan(ScanRequest(write_scenes(folder, frames=4), "scenes"))
+    catalog.stats(StatsRequest("scenes"))
+    for name, count in (("half", 12), ("small", 6)):
+        catalog.select("scenes", Choice(name, size=count, split="train=0.75,validation=0.25"))
 
 
 @dataclass
@@ -73,8 +101,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = write_run(home.runs / GOOD, Shape())
     (folder / "record" / "n0.r0" / "rank0.log").write_text(LOG)
     write_run(home.runs / BAD, Shape(run=BAD, state="failed", retry_at=None, fail_at=60, seconds=62))
+    price_run(folder, 12.5, user="ada", team="vision")
     pods.add(home, ROOT / "examples" / "lab-pod.yaml")
+    pods.add(home, ROOT / "examples" / "superpod-140.yaml")
+    write_sweep(home.runs, "sweep-00aa")
+    write_repeats(home, "plain-00aa", (61.2, 60.4, 62.0, 61.6, 60.9), Planted(driver="550"))
+    write_repeats(home, "fused-00aa", (60.1, 59.2, 61.9, 59.6, 60.8), Planted())
+    suite = SuiteFolder(home.path / "suites" / "scale-strong-local-resnet")
+    write_history(suite, [1.0, 1.0, 1.0, 1.2], ["sha256:1"] * 4)
     with launch.Session(home) as session:
+        select_scenes(podwright.catalog(session), tmp_path_factory.mktemp("scenes"))
         desk = Desk(session)
         server = uvicorn.Server(uvicorn.Config(Console(desk, ROUTES), port=0, log_level="warning"))
         thread = threading.Thread(target=server.run)
@@ -181,9 +217,9 @@ def test_by_keyboard_alone(served: Served, entered: BrowserContext) -> None:
     page.wait_for_url(f"{served.url}/runs", timeout=WAIT_MS)
     page.wait_for_selector("html[data-live]", timeout=WAIT_MS)
     page.keyboard.press("/")
-    page.keyboard.type("state=failed")
+    page.keyboard.type(f"id={BAD}")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/runs?where=state*", timeout=WAIT_MS)
+    page.wait_for_url("**/runs?where=id*", timeout=WAIT_MS)
     page.wait_for_selector("html[data-live]", timeout=WAIT_MS)
     page.keyboard.press("j")
     page.keyboard.press("x")
@@ -192,7 +228,7 @@ def test_by_keyboard_alone(served: Served, entered: BrowserContext) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url(f"{served.url}/runs/{BAD}", timeout=WAIT_MS)
     page.go_back()
-    page.wait_for_url("**/runs?where=state*", timeout=WAIT_MS)
+    page.wait_for_url("**/runs?where=id*", timeout=WAIT_MS)
 
 
 def test_times_are_utc_or_local_and_stay_so(served: Served, browser: Browser) -> None:
@@ -232,6 +268,32 @@ def test_all_of_it_works_without_script(served: Served, browser: Browser) -> Non
     expect(page.locator("#log")).to_contain_text("loss 0.00011")
     context.close()
     launch.tag_runs(served.session, [launch.find(served.session, GOOD)], launch.TagChange((), ("without-script",)))
+
+
+def test_sides_are_compared_without_script(served: Served, browser: Browser) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{served.url}/enter?key={served.desk.people.new_link()}")
+    page.goto(f"{served.url}/runs?where=name~0")
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.get_by_label("A", exact=True).fill("plain-00aa")
+    page.get_by_label("B", exact=True).fill("fused-00aa")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("h1")).to_contain_text("about 18 a side would decide")
+    page.get_by_role("link", name="plain-00aa").click()
+    expect(page.locator("h1")).to_contain_text("plain-00aa")
+    context.close()
+
+
+def test_a_map_is_read_by_keyboard(served: Served, entered: BrowserContext) -> None:
+    page = opened(entered, served, "/runs/sweep-00aa")
+    page.locator(".matrix td[role=gridcell]").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".readout").first).to_contain_text("learning_rate=0.01, batch=16: mean IoU")
+    shades = page.evaluate(
+        "[...document.querySelectorAll('.matrix td[role]')].map((cell) => getComputedStyle(cell).backgroundColor)"
+    )
+    assert len(set(shades)) > 5
 
 
 def test_a_run_is_followed_and_cancelled(served: Served, entered: BrowserContext, tmp_path: Path) -> None:

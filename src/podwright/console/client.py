@@ -79,6 +79,11 @@ class ConsoleClient(ApiCalls):
         answer: docs.FilesDocument = json.loads(self._asked(f"/runs/{quote(run, safe='')}/files", {"path": path}))
         return answer
 
+    def cost_of_run(self, run: str) -> dict[str, Any]:
+        """Return `/runs/{run}/cost`: what it cost. It takes the right to look."""
+        answer: dict[str, Any] = json.loads(self._asked(f"/runs/{quote(run, safe='')}/cost", {}))
+        return answer
+
     def diff_runs(self, run: str, other: str = "") -> docs.DiffDocument:
         """Return `/runs/{run}/diff`: what differs from another run. It takes the right to look."""
         answer: docs.DiffDocument = json.loads(self._asked(f"/runs/{quote(run, safe='')}/diff", {"other": other}))
@@ -93,6 +98,15 @@ class ConsoleClient(ApiCalls):
         """Send `/runs/{run}/again`: start it once more. It takes the right to steer."""
         answer: docs.StartedDocument = json.loads(
             self._asked(f"/runs/{quote(run, safe='')}/again", {}, {"resume": resume})
+        )
+        return answer
+
+    def compare(
+        self, side: tuple[str, ...] = (), metric: str = "duration_s", margin: str = "3%"
+    ) -> list[docs.ComparisonDocument]:
+        """Return `/compare`: whether sides differ. It takes the right to look."""
+        answer: list[docs.ComparisonDocument] = json.loads(
+            self._asked("/compare", {"side": list(side), "metric": metric, "margin": margin})
         )
         return answer
 
@@ -111,6 +125,40 @@ class ConsoleClient(ApiCalls):
         answer: dict[str, Any] = json.loads(self._asked(f"/pods/{quote(pod, safe='')}", {}))
         return answer
 
+    def pod_live(self, pod: str) -> docs.LiveDocument:
+        """Return `/pods/{pod}/live`: what it does now. It takes the right to look."""
+        answer: docs.LiveDocument = json.loads(self._asked(f"/pods/{quote(pod, safe='')}/live", {}))
+        return answer
+
+    def show_node(self, pod: str, node: str) -> docs.NodeDocument:
+        """Return `/pods/{pod}/nodes/{node}`: a node of it. It takes the right to look."""
+        answer: docs.NodeDocument = json.loads(
+            self._asked(f"/pods/{quote(pod, safe='')}/nodes/{quote(node, safe='')}", {})
+        )
+        return answer
+
+    def node_status(self, pod: str, node: str) -> dict[str, Any]:
+        """Return `/pods/{pod}/nodes/{node}/status`: whether it drifted. It takes the right to steer."""
+        answer: dict[str, Any] = json.loads(
+            self._asked(f"/pods/{quote(pod, safe='')}/nodes/{quote(node, safe='')}/status", {})
+        )
+        return answer
+
+    def cost_of_pod(self, pod: str, rate: str = "") -> dict[str, Any]:
+        """Return `/pods/{pod}/cost`: what owning it costs. It takes the right to look."""
+        answer: dict[str, Any] = json.loads(self._asked(f"/pods/{quote(pod, safe='')}/cost", {"rate": rate}))
+        return answer
+
+    def rent_of_pod(self, pod: str, rate: str = "") -> dict[str, Any]:
+        """Return `/pods/{pod}/rent`: its own price beside rent. It takes the right to look."""
+        answer: dict[str, Any] = json.loads(self._asked(f"/pods/{quote(pod, safe='')}/rent", {"rate": rate}))
+        return answer
+
+    def spending(self, days: int = 30) -> docs.SpendingDocument:
+        """Return `/cost`: what runs cost. It takes the right to look."""
+        answer: docs.SpendingDocument = json.loads(self._asked("/cost", {"days": days}))
+        return answer
+
     def alerts(self) -> list[docs.AlertDocument]:
         """Return `/alerts`: what fires. It takes the right to look."""
         answer: list[docs.AlertDocument] = json.loads(self._asked("/alerts", {}))
@@ -119,6 +167,50 @@ class ConsoleClient(ApiCalls):
     def list_data(self) -> docs.CatalogDocument:
         """Return `/data`: datasets and selections. It takes the right to look."""
         answer: docs.CatalogDocument = json.loads(self._asked("/data", {}))
+        return answer
+
+    def show_data(self, name: str) -> dict[str, Any]:
+        """Return `/data/{name}`: a dataset's columns, or a selection's images. It takes the right to look."""
+        answer: dict[str, Any] = json.loads(self._asked(f"/data/{quote(name, safe='')}", {}))
+        return answer
+
+    def statistics_of(self, name: str) -> docs.StatisticsDocument:
+        """Return `/data/{name}/stats`: what its labels hold. It takes the right to look."""
+        answer: docs.StatisticsDocument = json.loads(self._asked(f"/data/{quote(name, safe='')}/stats", {}))
+        return answer
+
+    def diff_data(self, name: str, other: str = "") -> docs.DataDiffDocument:
+        """Return `/data/{name}/diff`: what another adds. It takes the right to look."""
+        answer: docs.DataDiffDocument = json.loads(self._asked(f"/data/{quote(name, safe='')}/diff", {"other": other}))
+        return answer
+
+    def list_policies(self) -> list[docs.PolicyDocument]:
+        """Return `/policies`: policies, and where they stand. It takes the right to look."""
+        answer: list[docs.PolicyDocument] = json.loads(self._asked("/policies", {}))
+        return answer
+
+    def list_suites(self) -> list[docs.SuiteDocument]:
+        """Return `/suites`: suites that were run. It takes the right to look."""
+        answer: list[docs.SuiteDocument] = json.loads(self._asked("/suites", {}))
+        return answer
+
+    def show_suite(self, suite: str) -> docs.SuiteDocument:
+        """Return `/suites/{suite}`: a suite's newest round. It takes the right to look."""
+        answer: docs.SuiteDocument = json.loads(self._asked(f"/suites/{quote(suite, safe='')}", {}))
+        return answer
+
+    def gate_of_suite(
+        self, suite: str, metric: str = "duration_s", margin: str = "3%", better: str = ""
+    ) -> docs.GateDocument:
+        """Return `/suites/{suite}/gate`: what the gate says of it. It takes the right to look."""
+        answer: docs.GateDocument = json.loads(
+            self._asked(f"/suites/{quote(suite, safe='')}/gate", {"metric": metric, "margin": margin, "better": better})
+        )
+        return answer
+
+    def scaling_of_suite(self, suite: str) -> docs.ScalingDocument:
+        """Return `/suites/{suite}/scaling`: how it scales. It takes the right to look."""
+        answer: docs.ScalingDocument = json.loads(self._asked(f"/suites/{quote(suite, safe='')}/scaling", {}))
         return answer
 
     def changes(self, since: str = "") -> docs.ChangesDocument:

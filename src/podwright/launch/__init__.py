@@ -11,7 +11,7 @@ from podwright.spec.late import late_names
 
 if TYPE_CHECKING:
     from podwright.launch.again import start_again, start_with_code_of
-    from podwright.launch.browsing import RunsPage, RunsTally, browse, refresh, tally
+    from podwright.launch.browsing import RunsPage, RunsTally, browse, refresh, runs_on_host, tally
     from podwright.launch.cluster_image import ClusterImage, ImageBuild
     from podwright.launch.differing import RunsApart, diff_runs, environment_changes
     from podwright.launch.ending import Cancelled, Removal, Waited, cancel_named, removable, remove_runs, wait_for_all
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from podwright.launch.searching import BestRequest, FoundRuns, RunSearch, best, search
     from podwright.launch.session import Session
     from podwright.launch.shared_runs import publish_page
+    from podwright.launch.spent import SPENT_BY, RunsSpent, spent_on_runs
     from podwright.launch.starting import notifier, profiled, render, start, start_verified
     from podwright.runs.states import STATES
 
 __all__ = [
     "ANY",
+    "SPENT_BY",
     "STATES",
     "BestRequest",
     "Cancelled",
@@ -68,6 +70,7 @@ __all__ = [
     "RunsExported",
     "RunsImported",
     "RunsPage",
+    "RunsSpent",
     "RunsSynced",
     "RunsTagged",
     "RunsTally",
@@ -111,7 +114,9 @@ __all__ = [
     "remove_runs",
     "render",
     "runs_at_work",
+    "runs_on_host",
     "search",
+    "spent_on_runs",
     "start",
     "start_again",
     "start_verified",

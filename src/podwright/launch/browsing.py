@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.launch.finding import look_at_open
 from podwright.launch.searching import FoundRuns, RunSearch, asked_of
+from podwright.runs import spent
 from podwright.runs.query import RunPlace
+from podwright.runs.spent import spent_since
 from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.launch.session import Session
+    from podwright.runs import Record
     from podwright.runs.index import IndexChange
 
 PAGE = 50
@@ -57,6 +60,13 @@ def browse(session: Session, request: RunSearch, after: str | None = None) -> Ru
     return RunsPage(found, None if last is None else _text_of(last))
 
 
+def runs_on_host(session: Session, pod: str, host: str, most: int) -> list[Record]:
+    """Return the newest runs of a pod that its host took part in; hosts of other pods may be called the same."""
+    session.home.sync()
+    records = session.home.index.answer(spent.runs_on_host(host, 4 * most))
+    return [record for record in records if record.target.partition(":")[0] == pod][:most]
+
+
 def tally(session: Session, now: float | None = None) -> RunsTally:
     """Count the runs of a home."""
     now = time.time() if now is None else now
@@ -64,12 +74,12 @@ def tally(session: Session, now: float | None = None) -> RunsTally:
     index = session.home.index
     day, week = Counter[str](), Counter[str]()
     costs: dict[str, float] = defaultdict(float)
-    for state, count, _, _ in index.tallies(now - DAY_S):
-        day[state] += count
-    for state, count, currency, amount in index.tallies(now - 7 * DAY_S):
-        week[state] += count
-        if currency is not None:
-            costs[currency] += amount
+    for row in index.answer(spent_since(now - DAY_S, "state")):
+        day[row.name or ""] += row.runs
+    for row in index.answer(spent_since(now - 7 * DAY_S, "state")):
+        week[row.name or ""] += row.runs
+        if row.currency is not None:
+            costs[row.currency] += row.amount or 0.0
     return RunsTally(len(index.open_ids(now)), dict(day), dict(week), dict(costs))
 
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from podwright.prove.price import ProofPrice
     from podwright.prove.scale import ScaleRequest, ScalingCurve, plan_scaling, scaling_curve
     from podwright.prove.sides import Measure, Side, margin_of, side_of
-    from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite
-    from podwright.prove.suites import Progress, SuitePlan, SuiteResult, TrialEnded, plan_suite, run_suite
+    from podwright.prove.suite_folder import Cell, SuiteFolder, known_suite, suite_names
+    from podwright.prove.suites import Progress, SuitePlan, SuiteResult, TrialEnded, plan_suite, run_suite, suite_result
+    from podwright.prove.wording import gate_sentence, is_time, method_text, p_text, pair_sentence, ratio_text
 
 __all__ = [
     "Budget",
@@ -53,15 +54,23 @@ __all__ = [
     "compare_cells",
     "compare_refs",
     "compare_until_proven",
+    "gate_sentence",
+    "is_time",
     "judge_suite",
     "known_suite",
     "margin_of",
+    "method_text",
+    "p_text",
+    "pair_sentence",
     "plan_scaling",
     "plan_suite",
+    "ratio_text",
     "run_gate",
     "run_gate_until_proven",
     "run_suite",
     "scaling_curve",
     "side_of",
+    "suite_names",
+    "suite_result",
 ]
 __getattr__ = late_names(__name__, __file__)

@@ -76,10 +76,12 @@ def _side_json(side: Side) -> dict[str, Any]:
     }
 
 
-def compare_refs(session: Session, refs: Sequence[str], measure: Measure = DURATION) -> list[SidesCompared]:
-    """Compare runs, cells or files with samples: each with the first."""
+def compare_refs(
+    session: Session, refs: Sequence[str], measure: Measure = DURATION, files: bool = True
+) -> list[SidesCompared]:
+    """Compare runs, cells or, where they may be opened, files with samples: each with the first."""
     _check_two(refs)
-    base, *others = (side_of(session, ref, measure.metric) for ref in refs)
+    base, *others = (side_of(session, ref, measure.metric, files) for ref in refs)
     return [compare_sides(base, other, measure, len(others)) for other in others]
 
 

@@ -20,6 +20,7 @@ from podwright.spec.source import decode, read_source
 
 _OF_IDS = "abcdefghijklmnopqrstuvwxyz0123456789-"
 """What an id of a run is made of: a name of these alone is never a file's."""
+_IS_KNOWN = re.compile(r"[a-z0-9-]{1,64}(@\d{1,6})?(/[\w.:@+-]{1,200}){0,5}", re.ASCII)
 _TIMES = ("duration_s", "time_to_train_s")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%", re.ASCII)
 
@@ -65,8 +66,15 @@ class Side:
     runs: tuple[str, ...] = ()
 
 
-def side_of(session: Session, ref: str, metric: str = DURATION.metric) -> Side:
-    """Return the side that a user means; refuse what has no samples that could be compared."""
+def side_of(session: Session, ref: str, metric: str = DURATION.metric, files: bool = True) -> Side:
+    """Return the side that a user means; refuse what has no samples that could be compared.
+
+    Without `files` no file of this machine is opened: whoever asks may have no business with these.
+    """
+    if not files and not _IS_KNOWN.fullmatch(ref):
+        raise refuse(f"{short(ref)!r} is neither a run nor a cell", hint="name a run, or SUITE/CELL", exit_code=1)
+    if not files:
+        return (_from_cell if "/" in ref else _from_run)(session, ref, metric)
     if ref.endswith(".json") or (ref.strip(_OF_IDS) and Path(ref).is_file()):
         return _from_file(Path(ref))
     if "/" in ref:

@@ -276,8 +276,14 @@ def known_suite(home: Home, name: str) -> SuiteFolder:
     return folder
 
 
-def _unknown(home: Home, name: str) -> Refusal:
+def suite_names(home: Home) -> list[str]:
+    """Return the suites of a home that were run."""
     names = sorted(path.parent.name for path in home.path.glob("suites/*/journal.jsonl"))
+    return [name for name in names if _NAME.fullmatch(name)]
+
+
+def _unknown(home: Home, name: str) -> Refusal:
+    names = suite_names(home)
     hint = "run one with `podwright bench run SUITE.yaml`"
     if names:
         hint = f"suites here: {', '.join(names)}"

@@ -119,6 +119,15 @@ def run_suite(session: Session, plan: SuitePlan, again: bool = False, progress: 
     return SuiteResult(folder, tuple(folder.cells()), len(missing(plan, folder, number)))
 
 
+def suite_result(folder: SuiteFolder) -> SuiteResult:
+    """Return what a suite's newest round comes to, by its journal alone: nothing is run, and no file of it is read."""
+    number = folder.round()
+    cells = folder.cells(number)
+    done = {cell.key: len(cell.runs) for cell in cells}
+    lacking = sum(max(0, due - done.get(key, 0)) for key, due in folder.planned(number).items())
+    return SuiteResult(folder, tuple(cells), lacking)
+
+
 def _run_missing(session: Session, plan: SuitePlan, folder: SuiteFolder, number: int, progress: Progress) -> None:
     """Run what a round lacks; a cell whose run failed is left, and tried again the next time the suite is run."""
     due = missing(plan, folder, number)

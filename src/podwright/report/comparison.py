@@ -1,16 +1,22 @@
-"""Several runs side by side, the first that succeeded as the measure of the others. Pure."""
+"""Several runs side by side, the first that succeeded as the measure of the others."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podwright.analysis import curves
 from podwright.analysis.data import ReportData
 from podwright.analysis.figures import DURATION, TIME_TO_TRAIN, RunFigure, cost_figure, field, four
 from podwright.analysis.ranks import Story, story_of
+from podwright.reading.run_data import gather
 from podwright.report import overlay, page, standing, verdict
-from podwright.report.sweep import is_sweep, render_sweep
+from podwright.report.sweep import is_sweep, render_sweep, sweep_view
 from podwright.theme import words
+
+if TYPE_CHECKING:
+    from podwright.launch import Run
 
 _MINUS = "\u2212"
 
@@ -37,10 +43,16 @@ class ComparisonRow:
 
 
 def render_comparison(runs: Sequence[ReportData]) -> str:
-    """Return the page that shows runs side by side, measured against the first of them that succeeded."""
+    """Return the page that shows runs side by side, or many of them as points."""
     stories = [story_of(data) for data in runs]
     if is_sweep(stories):
         return render_sweep(stories)
+    shown = comparison_view(stories)
+    return page.page("comparison.html.j2", shown.view, shown.payload)
+
+
+def comparison_view(stories: Sequence[Story]) -> page.RunView:
+    """Return all of a few runs side by side, measured against the first of them that succeeded."""
     payload, measure = overlay.payload_of(stories, overlay.ids_of(stories)), standing.measure_of(stories)
     view = {
         "title": f"{words.count(len(stories), 'run')} compared",
@@ -51,9 +63,25 @@ def render_comparison(runs: Sequence[ReportData]) -> str:
         "curves": [_table(entry["key"], stories) for entry in payload["curves"]],
         "lines": overlay.ids_of(stories),
         "sections": [("verdict", "Verdict"), ("figures", "Figures"), ("training", "Loss and quality")],
-        "read_at": words.date_and_clock(max((data.read_at for data in runs), default=None)),
+        "read_at": words.date_and_clock(max((story.data.read_at for story in stories), default=None)),
     }
-    return page.page("comparison.html.j2", view, payload)
+    return page.RunView(view, payload)
+
+
+def view_of_points(runs: Sequence[Run]) -> page.RunView:
+    """Return what the pages of others than the report show of the points of a sweep."""
+    return sweep_view(_stories(runs))
+
+
+def view_of_runs(runs: Sequence[Run]) -> page.RunView:
+    """Return what the pages of others than the report show of a few runs side by side."""
+    return comparison_view(_stories(runs))
+
+
+def _stories(runs: Sequence[Run]) -> list[Story]:
+    for run in runs:
+        run.folder.refuse_stray()
+    return [story_of(gather(run.folder.path)) for run in runs]
 
 
 def _head(i: int, story: Story, measure: int | None) -> dict[str, Any]:

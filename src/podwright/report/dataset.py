@@ -24,17 +24,20 @@ def write_dataset_page(gallery: Gallery, path: Path) -> Path:
 
 def render_dataset(gallery: Gallery, now: float) -> str:
     """Return the page of a dataset."""
+    view = {**view_of_gallery(gallery), "sections": _SECTIONS, "read_at": words.date_and_clock(now)}
+    return page("dataset.html.j2", view, {})
+
+
+def view_of_gallery(gallery: Gallery) -> dict[str, Any]:
+    """Return what pages show of a dataset."""
     chosen = f" where {gallery.where}" if gallery.where else ""
-    view = {
+    return {
         "title": gallery.dataset,
-        "sections": _SECTIONS,
-        "read_at": words.date_and_clock(now),
         "sentence": f"{words.count(gallery.samples, 'sample')} of {gallery.dataset}{chosen}",
         "facts": list(_facts(gallery)),
         "classes": list(_class_rows(gallery)),
         "cards": list(_cards(gallery)),
     }
-    return page("dataset.html.j2", view, {})
 
 
 def _facts(gallery: Gallery) -> Iterator[tuple[str, str]]:

@@ -20,21 +20,32 @@ _SECTIONS = (("verdict", "Selection"), ("splits", "Splits"), ("classes", "Classe
 
 def write_selection_page(selection: Selection, path: Path) -> Path:
     """Write the page of a selection, with pictures of its frames, and return its path."""
+    return write_page(path, render_selection(selection, _pictures(selection), time.time()))
+
+
+def _pictures(selection: Selection) -> dict[str, list[FramePicture]]:
     # Lazily: Pillow and NumPy are slow to import.
     from podwright.data.selecting.frames import pictures_of
 
-    pictures = {name: list(pictures_of(selection, name)) for name in selection.splits}
-    return write_page(path, render_selection(selection, pictures, time.time()))
+    return {name: list(pictures_of(selection, name)) for name in selection.splits}
+
+
+def view_of_selection(selection: Selection) -> dict[str, Any]:
+    """Return what the pages of others than the report show of a selection."""
+    return _view(selection, _pictures(selection))
 
 
 def render_selection(selection: Selection, pictures: Mapping[str, Sequence[FramePicture]], now: float) -> str:
     """Return the page of a selection."""
+    view = {**_view(selection, pictures), "sections": _SECTIONS, "read_at": words.date_and_clock(now)}
+    return page("selection.html.j2", view, {})
+
+
+def _view(selection: Selection, pictures: Mapping[str, Sequence[FramePicture]]) -> dict[str, Any]:
     splits = selection.splits
     samples = sum(len(split.samples) for split in splits.values())
-    view = {
+    return {
         "title": selection.name,
-        "sections": _SECTIONS,
-        "read_at": words.date_and_clock(now),
         "sentence": f"{words.count(samples, 'sample')} of {selection.dataset} in {words.count(len(splits), 'split')}",
         "facts": list(_facts(selection)),
         "splits": [_split_row(name, selection) for name in splits],
@@ -43,7 +54,6 @@ def render_selection(selection: Selection, pictures: Mapping[str, Sequence[Frame
         "absent": _absent(selection),
         "pictures": pictures,
     }
-    return page("selection.html.j2", view, {})
 
 
 def _facts(selection: Selection) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, get_args
@@ -20,34 +19,17 @@ from podwright.prove.compare import By
 from podwright.prove.scale import ScalingCurve
 from podwright.prove.sides import cell_traits
 from podwright.prove.suite_folder import Cell, SuiteFolder
-from podwright.report.page import page
+from podwright.report.page import RunView, page
 from podwright.report.scaling import drawing_of
+from podwright.report.strips import LOOKS, MARGIN, StripAxis, verdict_rows
 from podwright.report.write import write_page
 from podwright.spec import Pod
 from podwright.spec.problems import Refusal
 from podwright.theme import words
 
 _METRIC = "duration_s"
-_MARGIN = 0.03
-_LOOKS = {"same": "good", "different": "bad", "not proven": "open"}
 _SENSED = ("GPU utilisation", "GPU power", CPU_CORES)
 _PARTS = {name: name.removesuffix("_s") for name in STEPS}
-_EDGE = 3.0
-"""Room at both ends of an axis, in per cent, so that no mark is cut."""
-
-
-@dataclass(frozen=True)
-class StripAxis:
-    """Where values lie on a drawing, in per cent of its width."""
-
-    low: float
-    high: float
-
-    def at(self, value: float) -> float:
-        """Return the place of a value; what lies outside is drawn at the edge."""
-        span = (self.high - self.low) or 1.0
-        share = min(1.0, max(0.0, (value - self.low) / span))
-        return round(_EDGE + (100 - 2 * _EDGE) * share, 2)
 
 
 def write_suite_report(
@@ -62,7 +44,15 @@ def write_suite_report(
 def render_suite(
     session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
 ) -> str:
-    """Return the page; of a suite that measured how a workload scales, the curve too.
+    """Return the page; of a suite that measured how a workload scales, the curve too."""
+    shown = view_of_suite(session, folder, curve, prices)
+    return page("suite.html.j2", shown.view, shown.payload)
+
+
+def view_of_suite(
+    session: Session, folder: SuiteFolder, curve: ScalingCurve | None = None, prices: Pod | None = None
+) -> RunView:
+    """Return what pages show of a suite's newest round.
 
     Runs on a machine without prices are computed with those of the pod that is given.
     """
@@ -80,13 +70,13 @@ def render_suite(
         "columns": _columns(groups),
         "shares": shares,
         "part_names": list(_PARTS.values()),
-        "verdicts": [{"by": by, "rows": _verdict_rows(pairs)} for by, pairs in compared.items()],
-        "margin": words.percent(_MARGIN),
+        "verdicts": [{"by": by, "rows": verdict_rows(pairs)} for by, pairs in compared.items()],
+        "margin": words.percent(MARGIN),
         "scaling": drawing_of(curve) if curve else None,
         "sections": _sections(curve, bool(shares)),
         "read_at": words.date_and_clock(time.time()),
     }
-    return page("suite.html.j2", view, {"from": 0, "to": 1, "attempts": [], "charts": [], "curves": []})
+    return RunView(view, {"from": 0, "to": 1, "attempts": [], "charts": [], "curves": []})
 
 
 def _shares(session: Session, cells: Sequence[Cell]) -> list[dict[str, Any]]:
@@ -139,7 +129,7 @@ def _sentence(cells: Sequence[Cell], compared: dict[By, Sequence[SidesCompared]]
     if not pairs:
         return f"{count}."
     verdicts = [pair.comparison.verdict for pair in pairs]
-    parts = [f"{verdicts.count(name)} {name}" for name in _LOOKS if name in verdicts]
+    parts = [f"{verdicts.count(name)} {name}" for name in LOOKS if name in verdicts]
     return f"{_greatest(pairs)} Of {words.count(len(pairs), 'comparison')} {', '.join(parts)}; {count}."
 
 
@@ -231,51 +221,3 @@ def _run_cost(session: Session, run: str, prices: Pod | None) -> dict[str, Any] 
     if record.cost or prices is None:
         return record.cost
     return cost_of_run(session.home.folder(run), record, prices).as_cost()
-
-
-def _verdict_rows(pairs: Sequence[SidesCompared]) -> list[dict[str, Any]]:
-    ends: list[float] = [1 - 2 * _MARGIN, 1 + 2 * _MARGIN]
-    for pair in pairs:
-        ends += pair.comparison.interval or (pair.comparison.ratio or 1.0,)
-    axis = StripAxis(min(ends), max(ends))
-    return [_verdict_row(pair, axis) for pair in pairs]
-
-
-def _verdict_row(pair: SidesCompared, axis: StripAxis) -> dict[str, Any]:
-    comparison = pair.comparison
-    interval, p = comparison.interval, comparison.p
-    return {
-        "a": pair.a.name.partition("/")[2],
-        "b": pair.b.name.partition("/")[2],
-        "n": f"{comparison.n[0]} and {comparison.n[1]}",
-        "ratio": words.number(comparison.ratio, 4),
-        "interval": f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else words.NONE,
-        "p": words.NONE if p is None else f"{p:.2g}",
-        "verdict": comparison.verdict,
-        "look": _LOOKS[comparison.verdict],
-        "needed": _needed(pair),
-        "bar": (axis.at(interval[0]), axis.at(interval[1])) if interval else None,
-        "middle": axis.at(comparison.ratio or 1.0),
-        "margin": (axis.at(1 - comparison.margin), axis.at(1 + comparison.margin)),
-        "one": axis.at(1.0),
-        "causes": [cause.text for cause in pair.causes],
-        "steps": [(step.name, _step(step.a), _step(step.b)) for step in pair.steps],
-    }
-
-
-def _needed(pair: SidesCompared) -> str:
-    """Say how many runs would decide, and how long those that are still to be made take one after the other."""
-    needed = pair.comparison.needed
-    if not needed:
-        return ""
-    text = f"about {needed:,} runs a side would decide"
-    lacking = [(max(0, needed - len(side.samples)), side.samples) for side in (pair.a, pair.b)]
-    count = sum(number for number, _ in lacking)
-    if count and all(samples for _, samples in lacking):
-        seconds = sum(number * median(samples) for number, samples in lacking)
-        text += f": {words.count(count, 'run')} more, {words.duration(seconds)}"
-    return text
-
-
-def _step(seconds: float | None) -> str:
-    return words.duration(seconds, "not reported")

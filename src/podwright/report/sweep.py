@@ -20,7 +20,8 @@ MANY = 8
 """More runs than this are rows of a table, not columns."""
 _WIDEST = 40
 """A map has at most so many columns and rows; beyond that the table of points says it better."""
-_MAX_SHADE = 70
+_MAX_SHADE = 10
+"""Shades are steps of the style sheet: a page of the console may carry no styles of its own."""
 _CAUSES = 4
 
 
@@ -71,7 +72,13 @@ def is_sweep(stories: Sequence[Story]) -> bool:
 
 
 def render_sweep(stories: Sequence[Story]) -> str:
-    """Return the page of many runs: a map where two things were varied, spreads where there were more, all points."""
+    """Return the page of many runs."""
+    shown = sweep_view(stories)
+    return page.page("sweep.html.j2", shown.view, shown.payload)
+
+
+def sweep_view(stories: Sequence[Story]) -> page.RunView:
+    """Return all of many runs: a map where two things were varied, spreads where there were more, all points."""
     axes, figures, failures = axes_of(stories), _figures(stories), _failures(stories)
     ranked = _ranked(stories)
     drawn = ranked[:MANY]
@@ -95,7 +102,7 @@ def render_sweep(stories: Sequence[Story]) -> str:
         "sections": _sections(bool(failures), any(over_matrix.values()), bool(payload["curves"])),
         "read_at": words.date_and_clock(max((story.data.read_at for story in stories), default=None)),
     }
-    return page.page("sweep.html.j2", view, payload)
+    return page.RunView(view, payload)
 
 
 def _over_matrix(stories: Sequence[Story], axes: Sequence[Axis], figures: Sequence[RunFigure]) -> dict[str, Any]:

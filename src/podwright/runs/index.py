@@ -16,6 +16,7 @@ from podwright.runs.facts import COLUMNS as COLUMNS_OF_RUNS
 from podwright.runs.facts import facts_of
 from podwright.runs.query import HAS_FACT, NEWEST_FIRST, RunCondition, RunOrder, RunPlace, both, page_query
 from podwright.runs.record import Record, as_row, from_row
+from podwright.runs.spent import IndexQuestion, Told
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -329,14 +330,9 @@ class Index:
         query = "SELECT id FROM runs WHERE change > ? UNION SELECT run FROM gone WHERE change > ?"
         return self._texts(query, (number, number))
 
-    def tallies(self, since: float) -> list[tuple[str, int, str | None, float]]:
-        """Return the runs created since then, points apart: by state and currency how many, and what they cost."""
-        query = (
-            "SELECT state, count(*), json_extract(record, '$.cost.currency') AS currency,"
-            " sum(json_extract(record, '$.cost.amount')) FROM runs"
-            " WHERE created_at >= ? AND +parent IS NULL GROUP BY state, currency"
-        )
-        return self._ask(query, (since,), lambda row: (_text(row), int(row[1]), row[2], float(row[3] or 0.0)))
+    def answer(self, question: IndexQuestion[Told]) -> list[Told]:
+        """Return what the index says to a question of others."""
+        return self._ask(question.query, question.values, question.read)
 
     def record(self, run_id: str) -> Record | None:
         """Return what was last known of a run; None when nothing was."""

@@ -45,6 +45,26 @@ class FrameGpu:
     user: str | None
 
 
+_TROUBLES = {"LinkFlapping": "flapping", "LinkSlow": "slow", "LinkErrors": "errors"}
+
+
+@dataclass
+class FramePort:
+    """One port of a node that leads into a fabric, and what fires about it."""
+
+    port: str
+    up: bool | None = None
+    alerts: list[str] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """Return up, down, flapping, slow or errors; unknown where nobody says it."""
+        if self.up is False:
+            return "down"
+        trouble = next((word for alert, word in _TROUBLES.items() if alert in self.alerts), None)
+        return trouble or ("unknown" if self.up is None else "up")
+
+
 @dataclass
 class FrameNode:
     """One node; what is not known is None."""
@@ -62,6 +82,15 @@ class FrameNode:
     links_up: int = 0
     gpus: list[FrameGpu] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
+    ports: list[FramePort] = field(default_factory=list)
+
+    def port(self, name: str) -> FramePort:
+        """Return a port by its name, which is known from now on."""
+        known = next((port for port in self.ports if port.port == name), None)
+        if known is None:
+            known = FramePort(name)
+            self.ports.append(known)
+        return known
 
     @property
     def held(self) -> int:
@@ -109,12 +138,13 @@ def frame_of(pod: str, text: str) -> PodFrame:
     for node in ordered:
         node.gpus.sort(key=lambda gpu: natural_key(gpu.gpu))
         node.alerts.sort()
+        node.ports.sort(key=lambda port: natural_key(port.port))
     alerts = counts[_ALERT]
     return PodFrame(pod, ordered, counts[_JOBS], counts[_NODES], alerts.get("critical", 0), alerts.get("warning", 0))
 
 
 def _take(node: FrameNode, labels: Mapping[str, str], value: float) -> None:
-    name = labels["__name__"]
+    name, port = labels["__name__"], f"{labels.get('device', '')}/{labels.get('port', '1')}"
     if name in _NODE:
         setattr(node, _NODE[name], value)
     elif name == _GPU:
@@ -123,8 +153,11 @@ def _take(node: FrameNode, labels: Mapping[str, str], value: float) -> None:
     elif name == _LINK:
         node.links += 1
         node.links_up += int(value > 0)
+        node.port(port).up = value > 0
     elif name == _ALERT:
         if labels.get("alertname", "") not in node.alerts:
             node.alerts.append(labels.get("alertname", ""))
+        if labels.get("device"):
+            node.port(port).alerts.append(labels.get("alertname", ""))
     elif name == _UP:
         node.up = value > 0

@@ -14,14 +14,24 @@ import pytest
 import uvicorn
 from starlette.testclient import TestClient
 
+import podwright
 from podwright.console.desk import Desk, DeskClock
 from podwright.console.routes.table import ROUTES
 from podwright.console.web.app import Console
-from podwright.launch import Session
+from podwright.data import Choice, ScanRequest, StatsRequest
+from podwright.launch import Session, pods
+from podwright.prove import SuiteFolder
 from podwright.runs import Home
+from tests.fixtures.a2d2 import write_scenes
+from tests.fixtures.repeats import Planted, write_repeats
 from tests.fixtures.run_folder import START, Shape, write_run
+from tests.fixtures.suites import write_history
+from tests.paths import ROOT
 
 GOOD, BAD = "segmentation-7f3k", "segmentation-9k2p"
+SIDES, SAMPLES = ("plain-00aa", "fused-00aa"), ((61.2, 60.4, 62.0, 61.6, 60.9), (60.1, 59.2, 61.9, 59.6, 60.8))
+POD, SUITE = "superpod-140", "scale-strong-local-resnet"
+DATASET, SELECTIONS = "scenes", ("half", "small")
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 LINES = "".join(f"step {number} loss {1 / (number + 1):.4f}\n" for number in range(20_000))
 
@@ -76,6 +86,27 @@ def listening(site: Site, base: str = "") -> Iterator[int]:
     finally:
         server.should_exit = server.force_exit = True
         thread.join()
+
+
+def furnish(site: Site) -> None:
+    """Put into a home what is beside runs: repeats of two kinds, a suite with a slow round, one that scales, a pod."""
+    home = site.session.home
+    for name, samples in zip(SIDES, SAMPLES, strict=True):
+        write_repeats(home, name, samples, Planted(driver="550" if name == SIDES[0] else "535"))
+    for suite in (SUITE, "nightly"):
+        write_history(SuiteFolder(home.path / "suites" / suite), [1.0, 1.0, 1.0, 1.2], ["sha256:1"] * 4)
+    pods.add(home, ROOT / "examples" / f"{POD}.yaml")
+
+
+def furnish_data(site: Site, folder: Path) -> Path:
+    """Scan a few scenes of a folder, and freeze two selections of them."""
+    tree = write_scenes(folder, frames=4)
+    catalog = podwright.catalog(site.session)
+    catalog.scan(ScanRequest(tree, DATASET))
+    catalog.stats(StatsRequest(DATASET))
+    for name, count in zip(SELECTIONS, (12, 6), strict=True):
+        catalog.select(DATASET, Choice(name, size=count, split="train=0.75,validation=0.25"))
+    return tree
 
 
 def csrf(page: str) -> str:

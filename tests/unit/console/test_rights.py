@@ -23,7 +23,15 @@ NOBODY, NO_RIGHT = 401, 403
 
 def address(route: WebRoute) -> str:
     """Return a route's address with something in its places."""
-    names = {"run": GOOD, "pod": "none", "drawing": "compute", "file": "none.css"}
+    names = {
+        "run": GOOD,
+        "pod": "none",
+        "drawing": "compute",
+        "file": "none.css",
+        "suite": "none",
+        "name": "none",
+        "node": "none",
+    }
     return re.sub(r"{(\w+)}", lambda match: names[match[1]], route.path)
 
 

@@ -66,21 +66,21 @@ def test_two_axes_are_a_map_of_every_figure() -> None:
     assert re.findall(r"<h3>(.*?)</h3>", page) == ["mean IoU", "duration"]
     [first, _] = re.findall(r'<table class="matrix flat".*?</table>', page, re.DOTALL)
     assert re.findall(r'<th scope="(?:col|row)">(.*?)</th>', first) == ["8", "16", "32", "0.01", "0.1"]
-    cells = re.findall(r'--shade:(\d+)%" data-text="(.*?)".*?>([^<]*)</td>', first)
+    cells = re.findall(r'shade-(\d+)(?: best)?" [^>]*?data-text="(.*?)".*?>([^<]*)</td>', first)
     assert [text for _, _, text in cells] == ["0.5", "0.7", "0.6", "0.2", "0.3", "0.4"]
-    assert [int(shade) for shade, _, _ in cells] == [42, 70, 56, 0, 14, 28]
+    assert [int(shade) for shade, _, _ in cells] == [6, 10, 8, 0, 2, 4]
     assert cells[1][1] == "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5), the best"
 
 
 def best_cells(page: str) -> list[tuple[str, str]]:
     """The cells with a frame: how strong their colour is, and what they say."""
-    return re.findall(r'class="best" [^>]*--shade:(\d+)%" data-text="(.*?)"', page)
+    return re.findall(r'class="shade-(\d+) best" [^>]*data-text="(.*?)"', page)
 
 
 def test_the_best_cell_has_a_frame_and_the_strongest_colour() -> None:
     good, quick = best_cells(render_comparison(grid()))
-    assert good == ("70", "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5), the best")
-    assert quick == ("70", "lr=0.1, batch=8: duration 11 s (toy-1-1), the best")
+    assert good == ("10", "lr=0.01, batch=16: mean IoU 0.7 (toy-1-5), the best")
+    assert quick == ("10", "lr=0.1, batch=8: duration 11 s (toy-1-1), the best")
 
 
 @pytest.mark.parametrize(

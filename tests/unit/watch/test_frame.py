@@ -46,12 +46,23 @@ POD = answer(
 )
 
 
+@pytest.mark.parametrize(
+    ("alert", "state"), [("LinkSlow", "slow"), ("LinkFlapping", "flapping"), ("LinkErrors", "errors"), ("Other", "up")]
+)
+def test_a_port_that_is_up_may_still_be_in_trouble(alert: str, state: str) -> None:
+    fires = f"ALERTS{{alertname={alert},alertstate=firing,severity=warning,host=n2,device=mlx5_0,port=1}}"
+    frame = frame_of("adas", answer(("podwright_port_up{host=n2,device=mlx5_0,port=1}", 1), (fires, 1)))
+    assert [port.state for port in frame.nodes[0].ports] == [state]
+
+
 def test_nodes_gpus_links_and_the_queue() -> None:
     frame = frame_of("adas", POD)
     assert [node.host for node in frame.nodes] == ["n1", "n2", "n10"]
     node = frame.nodes[1]
     assert ([gpu.gpu for gpu in node.gpus], node.held) == (["0", "1", "2", "10"], 3)
     assert (node.links_up, node.links, node.alerts) == (1, 2, ["LinkDown"])
+    assert [(port.port, port.state) for port in node.ports] == [("mlx5_0/1", "up"), ("mlx5_1/1", "down")]
+    assert node.ports[1].alerts == ["LinkDown"]
     assert (frame.jobs, frame.states) == ({"running": 4}, {"idle": 2, "down": 0})
     assert (frame.critical, frame.warnings) == (2, 1)
     document = frame.as_json()

@@ -130,6 +130,55 @@ class StartedDocument(TypedDict):
     id: str
 
 
+class ComparisonDocument(TypedDict):
+    """A side against the first, as `compare --json` has it."""
+
+    ratio: float | None
+    interval: list[float] | None
+    n: list[int]
+    p: float | None
+    verdict: Literal["same", "different", "not proven"]
+    margin: float
+    needed: int | None
+    metric: str
+    causes: list[dict[str, Any]]
+    sides: list[dict[str, Any]]
+
+
+class SuiteDocument(TypedDict):
+    """A suite's newest round, as `bench run --json` has it."""
+
+    suite: str
+    round: int
+    cells: list[dict[str, Any]]
+
+
+class GateDocument(TypedDict):
+    """What the gate says of a suite, as `bench gate --json` has it."""
+
+    suite: str
+    verdict: str
+    rounds: int
+    needed: int | None
+    metric: str
+    direction: str
+    margin: float
+    findings: list[dict[str, Any]]
+    broken: list[dict[str, Any]]
+    accepted: list[dict[str, Any]]
+    cells: list[dict[str, Any]]
+
+
+class ScalingDocument(TypedDict):
+    """How a workload scales, as `bench scale --json` has it."""
+
+    workload: str
+    target: str
+    kind: str
+    sizes: list[dict[str, Any]]
+    no_prediction_beyond: int | None
+
+
 class QueueDocument(TypedDict):
     """A target, as `queue --json` has it."""
 
@@ -150,6 +199,36 @@ class PodDocument(TypedDict):
     schedulers: list[str]
 
 
+class LiveDocument(TypedDict):
+    """What a pod does now, as `top POD --json` has it."""
+
+    pod: str
+    nodes: list[dict[str, Any]]
+    jobs: dict[str, int]
+    states: dict[str, int]
+    critical: int
+    warnings: int
+
+
+class NodeDocument(TypedDict):
+    """A node: its cables by design, the newest runs it took part in, and its share of the pod's last failures."""
+
+    pod: str
+    host: str
+    cables: list[dict[str, Any]]
+    runs: list[dict[str, Any]]
+    failures: dict[str, Any] | None
+
+
+class SpendingDocument(TypedDict):
+    """What runs since a time cost, divided by field and by the classes of their time."""
+
+    since: str
+    totals: dict[str, float]
+    without_price: int
+    by: dict[str, list[dict[str, Any]]]
+
+
 class AlertDocument(TypedDict):
     """What fires, as `alerts --json` has it."""
 
@@ -168,6 +247,38 @@ class CatalogDocument(TypedDict):
 
     datasets: list[dict[str, Any]]
     selections: list[dict[str, Any]]
+
+
+class StatisticsDocument(TypedDict):
+    """What the labels of a dataset hold, as `data stats --json` has it; nothing is counted for it."""
+
+    dataset: str
+    images: int
+    broken: int
+    classes: list[dict[str, Any]]
+
+
+class DataDiffDocument(TypedDict):
+    """How another selection differs, in samples, as `data diff --json` has it."""
+
+    added: int
+    removed: int
+    kept: int
+    distance: float | None
+
+
+class PolicyDocument(TypedDict):
+    """A policy and where it stands, as `data policy ls --json` has it."""
+
+    name: str
+    dataset: str
+    where: str
+    action: str
+    matched: int
+    done: int
+    failed: int
+    state: str
+    why: str | None
 
 
 class ChangesDocument(TypedDict):

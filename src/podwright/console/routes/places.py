@@ -1,4 +1,4 @@
-"""Queues, pods, alerts and datasets: what is beside runs, as far as the doors of their bands tell it."""
+"""Queues, pods and alerts: what is beside runs, as far as the doors of their bands tell it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from typing import Any
 import podwright
 from podwright import design, usage
 from podwright.console.access.guard import FILE_POLICY
+from podwright.console.routes.links import MAX_TILES, links_view, pod_named
 from podwright.console.web.answers import Answer, Blob, JsonAnswer, Page
 from podwright.console.web.route import Nothing, Visit
 from podwright.launch import pods
-from podwright.spec import Pod
 from podwright.spec.problems import Refusal, refuse, short
 
 QUEUE_S = 5.0
 ALERTS_S = 15.0
 """How long an answer of a target, or of a pod's Prometheus, serves all who look."""
 DRAWINGS = ("compute", "storage", "management", "racks")
-MAX_TILES = 512
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,20 @@ class PodAlerts:
     error: str = ""
 
 
-def _queues(visit: Visit) -> list[usage.TargetQueue]:
+def queues_now(visit: Visit) -> list[usage.TargetQueue]:
+    """Return what runs and waits on each target, as it was told a moment ago at most."""
     now = int(visit.desk.clock.monotonic() / QUEUE_S)
     return visit.desk.kept(("queues", now), lambda: usage.queues(visit.desk.session))
 
 
 def queue(visit: Visit, asked: Nothing) -> Answer:
     """Return what runs and waits on each target, as `queue --json` has it."""
-    return JsonAnswer([queue.as_json() for queue in _queues(visit)])
+    return JsonAnswer([queue.as_json() for queue in queues_now(visit)])
 
 
 def queue_page(visit: Visit, asked: Nothing) -> Answer:
     """Show what waits and why on each target, what runs there, and what is free."""
-    queues = _queues(visit)
+    queues = queues_now(visit)
     waiting = sum(_tasks(queue, "waiting") for queue in queues)
     verdict = "Nothing waits." if not waiting else f"{waiting} {'jobs wait' if waiting > 1 else 'job waits'}."
     away = [queue.target for queue in queues if queue.away]
@@ -93,18 +93,12 @@ def _tasks(queue: usage.TargetQueue, state: str) -> int:
 
 def _facts(visit: Visit, name: str) -> PodFacts:
     try:
-        pod = _pod(visit, name)
+        pod = pod_named(visit, name)
     except Refusal as refusal:
         return PodFacts(name, str(refusal.problems[0]))
     gpus = sum(len(group.hosts) * group.model.gpus.count for group in pod.nodes if group.model.gpus)
     schedulers = tuple(scheduler.kind for scheduler in pod.schedulers)
     return PodFacts(name, None, sum(len(group.hosts) for group in pod.nodes), gpus, schedulers)
-
-
-def _pod(visit: Visit, name: str) -> Pod:
-    if name not in pods.known(visit.desk.session.home):
-        raise refuse(f"there is no pod {short(name)!r}", field="pod", exit_code=1)
-    return pods.find(visit.desk.session.home, name)
 
 
 def list_pods(visit: Visit, asked: Nothing) -> Answer:
@@ -120,7 +114,7 @@ def pods_page(visit: Visit, asked: Nothing) -> Answer:
 
 def _designed(visit: Visit, name: str) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the drawings of a pod's design and its document; they are made once for a file as it is."""
-    pod = _pod(visit, name)
+    pod = pod_named(visit, name)
 
     def make() -> tuple[dict[str, str], dict[str, Any]]:
         whole = design.Design.of(pod)
@@ -146,7 +140,7 @@ def pod_page(visit: Visit, asked: PodNamed) -> Answer:
             drawings, _ = _designed(visit, asked.pod)
         except Refusal as refusal:
             why = str(refusal.problems[0])
-    queues = [queue for queue in _queues(visit) if queue.target.partition(":")[0] == asked.pod]
+    queues = [queue for queue in queues_now(visit) if queue.target.partition(":")[0] == asked.pod]
     listed = chain.from_iterable(queue.nodes for queue in queues)
     nodes = {node.node: node for node in listed}
     states = Counter(node.state for node in nodes.values())
@@ -159,6 +153,8 @@ def pod_page(visit: Visit, asked: PodNamed) -> Answer:
         "states": states,
         "drawings": [name for name in DRAWINGS if name in drawings],
         "why": why,
+        "hosts": pod_named(visit, asked.pod).hosts()[:MAX_TILES] if facts.error is None else (),
+        **links_view(visit, asked.pod),
     }
     return Page("pod", view)
 
@@ -172,7 +168,7 @@ def drawing(visit: Visit, asked: DrawingRequest) -> Answer:
     return Blob(drawings[asked.drawing].encode(), "image/svg+xml", headers=headers)
 
 
-# alerts and data
+# alerts
 
 
 def _alerts(visit: Visit) -> list[PodAlerts]:
@@ -182,11 +178,16 @@ def _alerts(visit: Visit) -> list[PodAlerts]:
 
 
 def _alerts_of(visit: Visit, name: str) -> PodAlerts:
-    ask: Callable[[], Any] = lambda: podwright.bringup_of(_pod(visit, name)).alerts()  # noqa: E731
+    ask: Callable[[], Any] = lambda: podwright.bringup_of(pod_named(visit, name)).alerts()  # noqa: E731
     try:
         return PodAlerts(name, tuple(ask().alerts))
     except Refusal as refusal:
         return PodAlerts(name, error=str(refusal.problems[0]))
+
+
+def alerts_of(visit: Visit, name: str) -> tuple[Any, ...]:
+    """Return what fires on a pod, as far as anybody knows."""
+    return next((pod.alerts for pod in _alerts(visit) if pod.pod == name), ())
 
 
 def alerts(visit: Visit, asked: Nothing) -> Answer:
@@ -205,8 +206,3 @@ def alerts_page(visit: Visit, asked: Nothing) -> Answer:
     if silent:
         verdict += f" Of {', '.join(silent)} nobody knows."
     return Page("alerts", {"title": "Alerts", "pods": found, "verdict": verdict})
-
-
-def list_data(visit: Visit, asked: Nothing) -> Answer:
-    """Return the datasets and selections of the home, as `data ls --json` has them."""
-    return JsonAnswer(podwright.catalog(visit.desk.session).ls().as_json())

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from podwright import launch, report
+from podwright.console.routes.sweep import sweep_page
 from podwright.console.web import rows
 from podwright.console.web.answers import Answer, Elsewhere, JsonAnswer, Page
 from podwright.console.web.route import Visit
@@ -94,12 +95,10 @@ def run_page(visit: Visit, asked: RunNamed) -> Answer:
         "share": rows.share(record),
         "look": rows.look_of(record),
         "engine": record.target,
-        "points": [(point.last_known(), rows.look_of(point.last_known())) for point in points[:200]],
-        "points_count": len(points),
         "read_now": time.time(),
     }
     if points:
-        return Page("sweep", view)
+        return sweep_page(visit, view, run, points)
     shown = _view(visit, run)
     return Page("run", {**shown.view, **view, "payload": Markup(standalone.script_json(shown.payload))})
 

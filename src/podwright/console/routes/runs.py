@@ -228,8 +228,10 @@ def _some(names: tuple[str, ...]) -> tuple[str, ...]:
 def act_on_runs(visit: Visit, asked: ActsRequest) -> Answer:
     """Do what a form asks for, or show first what would be done."""
     _some(asked.run)
+    if asked.act == "compare":
+        return Elsewhere(address("/compare", side=asked.run))
     if asked.act not in ("cancel", "tag"):
-        raise refuse("is none that is done to several runs", "cancel or tag", field="act")
+        raise refuse("is none that is done to several runs", "cancel, tag or compare", field="act")
     words = asked.tags.replace(",", " ").split()
     if asked.act == "tag" and not words:
         raise refuse("are missing", "such as `paper`, or `-draft` to take one away", field="tags")

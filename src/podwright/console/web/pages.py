@@ -22,9 +22,13 @@ from podwright.theme import words
 PLACES = (
     ("/", "Overview", "o"),
     ("/runs", "Runs", "r"),
+    ("/compare", "Compare", "c"),
     ("/queue", "Queue", "q"),
     ("/pods", "Pods", "p"),
     ("/alerts", "Alerts", "a"),
+    ("/data", "Data", "d"),
+    ("/prove", "Prove", "v"),
+    ("/cost", "Cost", "m"),
     ("/settings", "Settings", "s"),
 )
 """The places of the console, with the key that leads there after `g`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from podwright import prove
 from podwright.cli.commands.prove.bench import say_ended, say_price
 from podwright.cli.commands.prove.suites import between, seconds
 from podwright.cli.options import AsJson, complete_run
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from podwright.prove import CellsCompared, Measure, Side, SidesCompared
 
 _STRIP = 24
-_MAX_CAUSES, _TOO_MANY = 8, 1000
-_HUGE = 1e4
+_MAX_CAUSES = 8
 
 Refs = Annotated[
     list[str],
@@ -100,44 +100,23 @@ def suite_table(pairs: Sequence[SidesCompared]) -> Iterator[str]:
     """Lay out a row for each pair of cells."""
     rows = []
     for pair in pairs:
-        numbers = [f"{pair.comparison.n[0]}/{pair.comparison.n[1]}", ratio_text(pair), p_text(pair)]
+        numbers = [f"{pair.comparison.n[0]}/{pair.comparison.n[1]}", prove.ratio_text(pair), _p(pair)]
         names = [side.name.partition("/")[2] for side in (pair.b, pair.a)]
         rows.append([pair.comparison.verdict, *numbers, " to ".join(names)])
     yield from output.table(["verdict", "n", "ratio", "p", "of"], rows, output.width_of(sys.stdout))
 
 
-def ratio_text(pair: SidesCompared) -> str:
-    """Return the ratio with its interval where there is one."""
-    comparison = pair.comparison
-    ratio = _ratio(comparison.ratio or 0.0)
-    if comparison.interval is None:
-        return ratio
-    low, high = comparison.interval
-    return f"{ratio} ({_ratio(low)} to {_ratio(high)})"
-
-
-def _ratio(ratio: float) -> str:
-    """Return three places of a ratio; of one that is beyond all sense its size."""
-    return f"{ratio:.3f}" if ratio < _HUGE else f"{ratio:.3g}"
-
-
-def p_text(pair: SidesCompared) -> str:
-    """Return p as papers print it."""
-    p = pair.comparison.p
-    if p is None:
-        return figures.NONE
-    if p < 0.0001:
-        return "< 0.0001"
-    return f"{p:.2g}"
+def _p(pair: SidesCompared) -> str:
+    return prove.p_text(pair, figures.NONE)
 
 
 def page(pair: SidesCompared, width: int | None) -> Iterator[str]:
     """Lay a comparison out: the sentence first, then both sides, where the time went, and what differs."""
     comparison = pair.comparison
     for word, text in (
-        (comparison.verdict, sentence(pair)),
-        ("ratio", f"{ratio_text(pair)}, p {p_text(pair)}, margin {comparison.margin:.3g}"),
-        ("method", _method(pair)),
+        (comparison.verdict, prove.pair_sentence(pair)),
+        ("ratio", f"{prove.ratio_text(pair)}, p {_p(pair)}, margin {comparison.margin:.3g}"),
+        ("method", prove.method_text(pair)),
         ("measured", f"{pair.metric}; median, 95 % interval of the median, each run as a dot"),
     ):
         yield from output.aligned(word, text, sys.stdout)
@@ -146,65 +125,6 @@ def page(pair: SidesCompared, width: int | None) -> Iterator[str]:
     yield ""
     yield from _steps(pair)
     yield from _causes(pair, width)
-
-
-def _method(pair: SidesCompared) -> str:
-    """Say how they were compared, what that could have shown, and what speaks against it."""
-    from podwright.analysis.comparison import outliers
-
-    comparison = pair.comparison
-    text = "unpaired"
-    if comparison.method == "paired":
-        text = "pair by pair: they were made in turns"
-    if comparison.smallest_seen is not None:
-        text += f"; a difference of {comparison.smallest_seen:.1%} would have been seen"
-    lines = [text]
-    if pair.in_blocks:
-        lines.append("one side was made before the other: what drifted looks like a difference;")
-        lines.append("a suite, or --until proven, makes them in turns")
-    for side in (pair.a, pair.b):
-        odd = len(outliers(side.samples))
-        if odd:
-            verb = "lies" if odd == 1 else "lie"
-            lines.append(f"{figures.count(odd, 'run')} of {side.name} {verb} far from the others, and counts")
-    return "\n".join(lines)
-
-
-def sentence(pair: SidesCompared) -> str:
-    """Say in one sentence what is known."""
-    comparison, a, b = pair.comparison, pair.a.name, pair.b.name
-    if comparison.verdict == "not proven":
-        return _why_open(pair)
-    apart = abs((comparison.ratio or 1.0) - 1)
-    if comparison.verdict == "same":
-        return f"{b} is as {a}: {apart:.1%} apart, proven to be within {comparison.margin:.0%}"
-    return f"{b} {_how_apart(pair, apart)} {a}"
-
-
-def _how_apart(pair: SidesCompared, apart: float) -> str:
-    more = (pair.comparison.ratio or 1.0) > 1
-    if apart > _HUGE:
-        return f"is {apart:.3g} times"
-    if _is_time(pair.metric):
-        return f"takes {apart:.1%} {'longer' if more else 'less time'} than"
-    return f"is {apart:.1%} {'higher' if more else 'lower'} than"
-
-
-def _is_time(metric: str) -> bool:
-    return metric.endswith("_s") and not metric.endswith("_per_s")
-
-
-def _why_open(pair: SidesCompared) -> str:
-    n, needed = pair.comparison.n, pair.comparison.needed
-    if min(n) < 2:
-        return "a single run says nothing of how much runs differ; repeat both"
-    if min(n) < 4:
-        return f"of fewer than four runs nothing is proven; about {needed} a side would decide"
-    if needed is None or needed <= min(n):
-        return "they may be the same or differ; more runs would tell"
-    if needed > _TOO_MANY:
-        return "they differ too much among themselves; a wider --margin, or a quieter machine"
-    return f"too few runs to tell; about {needed} a side would decide"
 
 
 def _sides(pair: SidesCompared) -> Iterator[str]:
@@ -227,7 +147,7 @@ def _middle(metric: str, side: Side) -> tuple[str, str]:
 
     from podwright.analysis.bootstrap import median_interval
 
-    show = seconds if _is_time(metric) else "{:.4g}".format
+    show = seconds if prove.is_time(metric) else "{:.4g}".format
     return show(median(side.samples)), between(median_interval(side.samples), show)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from podwright import prove
 from podwright.cli.terminal import figures, output
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _MOST = 4
 
 def gate_page(verdict: GateVerdict, width: int | None) -> Iterator[str]:
     """Lay the verdict out: the sentence first, then what is broken, slower or open, cell by cell."""
-    yield from output.aligned(verdict.verdict, _sentence(verdict), sys.stdout)
+    yield from output.aligned(verdict.verdict, prove.gate_sentence(verdict), sys.stdout)
     if verdict.smallest_seen is not None:
         yield from output.aligned("seen", f"a change of {verdict.smallest_seen:.1%} would have been found", sys.stdout)
     for change in verdict.accepted:
@@ -33,20 +34,6 @@ def gate_page(verdict: GateVerdict, width: int | None) -> Iterator[str]:
     if open_cells:
         yield ""
         yield from output.table(["not proven", "runs", "ratio", "clean with"], open_cells, width)
-
-
-def _sentence(verdict: GateVerdict) -> str:
-    place = f"{figures.count(len(verdict.cells), 'cell')} over {figures.count(verdict.rounds, 'round')}"
-    place += f" of {verdict.suite}"
-    said = {
-        "broken": f"the newest round is not whole: {place}",
-        "slower": f"{len(verdict.findings)} of {place} became worse",
-        "clean": f"nothing became worse by more than {verdict.margin:.1%}: {place}",
-        "not proven": f"{len(verdict.undecided)} of {place} may have become worse, or not",
-    }
-    if verdict.verdict == "not proven" and verdict.rounds < 2:
-        return f"a first round has nothing to be held against: {place}"
-    return said[verdict.verdict]
 
 
 def _finding(finding: CellVerdict, metric: str, width: int | None) -> Iterator[str]:
