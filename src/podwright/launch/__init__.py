@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podwright.launch.exchange.exporting import ExportOptions, RunsExported, export_runs
     from podwright.launch.exchange.importing import RunsImported, import_runs
     from podwright.launch.exchange.syncing import RunsSynced, sync_runs
+    from podwright.launch.exchange.taking_over import RunsOnTarget, RunTakenUp, runs_on, take_up
     from podwright.launch.finding import find, find_all, find_all_to_read, find_to_read, rebuild, recent
     from podwright.launch.forget import abandon_silent, open_runs
     from podwright.launch.forward import PortRequest, open_port, until_it_ends
@@ -64,9 +65,11 @@ __all__ = [
     "RunOverview",
     "RunRecords",
     "RunSearch",
+    "RunTakenUp",
     "RunsApart",
     "RunsExported",
     "RunsImported",
+    "RunsOnTarget",
     "RunsPage",
     "RunsSynced",
     "RunsTagged",
@@ -111,6 +114,7 @@ __all__ = [
     "remove_runs",
     "render",
     "runs_at_work",
+    "runs_on",
     "search",
     "start",
     "start_again",
@@ -119,6 +123,7 @@ __all__ = [
     "sync_runs",
     "tag_runs",
     "tags_of",
+    "take_up",
     "tally",
     "until_it_ends",
     "value_here",
