@@ -75,7 +75,8 @@ lint: ready ## style, types, import directions, sizes
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@for program in programs/*/ benchmarks/; do echo "$(BIN)/mypy $$program"; $(BIN)/mypy "$$program"; done
-	$(BIN)/vermin --no-tips --violations -t=3.8- src/podwright/pilot src/podwright/bringup/on_host src/podwright/telemetry
+	$(BIN)/vermin --no-tips --violations -t=3.8- src/podwright/pilot src/podwright/bringup/on_host src/podwright/telemetry \
+		src/podwright/engines/slurm/on_cluster.py
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python scripts/check_tree.py
 

@@ -29,7 +29,7 @@ COMMANDS = {
 LEFT_OUT = {"run.json", "pilot.pyz", "code.tar", "report.html"}
 WORKLOAD = """\
 name: sample
-command: echo '{"podwright": {"loss": 0.25}}'
+command: ["echo", '{"podwright": {"loss": 0.25}}']
 """
 
 

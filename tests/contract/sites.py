@@ -164,6 +164,7 @@ class ClusterSite(Site):
     """Nodes with namespaces of their own on this machine: their processes are found by what they carry."""
 
     node_variable: str
+    pod_file: Path
 
     def _marked(self) -> dict[str, list[int]]:
         return marked(everyone=True)
@@ -192,7 +193,7 @@ class SlurmSite(ClusterSite):
 
     def __init__(self, lab: SlurmLab, folder: Path) -> None:
         super().__init__(lab.name, folder)
-        self.lab = lab
+        self.lab, self.pod_file = lab, lab.pod_file
         pods.add(self.home, lab.pod_file)
 
     def slurm(self, *words: str) -> str:
@@ -229,10 +230,10 @@ class KubernetesSite(ClusterSite):
 
     def __init__(self, lab: kubernetes.KubernetesLab, folder: Path, claim: bool = True, known: bool = False) -> None:
         super().__init__(lab.name, folder)
-        self.lab = lab
-        self.shared = claim
+        self.lab, self.shared = lab, claim
+        self.pod_file = lab.pod_file if claim else pod_of(lab, folder, claim=None)
         if not known:
-            pods.add(self.home, lab.pod_file if claim else pod_of(lab, folder, claim=None))
+            pods.add(self.home, self.pod_file)
 
     def workload(self, arguments: str = "", **fields: Any) -> spec.Workload:
         return super().workload(arguments, **{"resources": "{cpus: 1, memory: 512MiB}", **fields})

@@ -85,7 +85,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def told(home: Home) -> list[list[Any]]:
     with Session(home) as session:
-        points = Tracked.of(find(session, RUN)).points
+        run = find(session, RUN)
+        points = Tracked.of(run.record(), run.folder).points
     return [[point.step, point.t, point.value] for point in points if point.name == "train/loss"]
 
 

@@ -62,10 +62,12 @@ MORE = {
     ),
     "import": (
         "The file is taken up whole or not at all, and nothing in it is run. `run --like` of such a run shows its"
-        " command and code first."
+        " command and code first. With --from it is a run of yours that another home started, as `podwright pod runs`"
+        " lists them: `attach`, `logs`, `cancel` and `rm` work for it here as they do there."
     ),
     "sync": (
-        "Doing it again adds only what came since. MLflow's user, password and token come by MLFLOW_TRACKING_USERNAME,"
+        "Doing it again adds only what came since. Of a run that goes on the rest is written by the next command that"
+        " looks at it. MLflow's user, password and token come by MLFLOW_TRACKING_USERNAME,"
         " _PASSWORD and _TOKEN. W&B is written offline, once a run is over, for `wandb sync`; it needs"
         " `pip install 'podwright[wandb]'`."
     ),
@@ -78,6 +80,7 @@ MORE = {
     ),
     "pod add": "One of the same name that was known is replaced.",
     "pod forget": "Its runs are followed as before: each has a copy of the pod of its own.",
+    "pod runs": "`podwright import --from POD RUN` takes one up in this home.",
     "pod grant": (
         "For administrators of Kubernetes: rights, claims on the pod's storage, and on OpenShift what RDMA takes."
         " Doing it again changes nothing."

@@ -98,7 +98,7 @@ _ROWS = {
             "last checkpoints --to best-model",
         ),
         Command("export", "run.exchange", "Write runs into one file that may be given away", "last --to run.zip"),
-        Command("import", "run.exchange", "Take runs up that somebody exported", "run.zip"),
+        Command("import", "run.exchange", "Take runs up from a file, or from a pod", "run.zip"),
         Command(
             "sync", "run.exchange", "Write what runs told for MLflow, W&B or TensorBoard", "last --to tensorboard=tb"
         ),
@@ -133,6 +133,10 @@ _ROWS = {
             ("ls", "List the pods that are known", "--json"),
             ("forget", "Forget a pod", "adas"),
             ("grant", "Give a namespace what runs need there", "adas --namespace vision --group researchers"),
+        )
+        .with_commands(
+            ("runs", "List your runs on a pod, whichever home started them", "adas"),
+            module="pod.found",
         )
         .with_commands(
             ("plan", "Show what each host would get, and how it differs", "pod.yaml --offline"),

@@ -9,7 +9,7 @@ as an argument), `preflight`, and only now the run's folders are written; then `
 from any client: `status`, then `collect`, always in this order, so that a run that ends in between is found ended and
 never lost, then `tend`; when it is over and gone, `collect` and `fetch` once more, and the folder is sealed. At any
 time: `cancel`, `shell`, `connect`, `clean` (of a run that is lost, or over and still there) and `remove`; `usage` for
-what the target does beside our runs. `close` comes last.
+what the target does beside our runs, `found` for runs that other homes of the user have there. `close` comes last.
 
 **After another run.** A scheduler that knows which job comes after which is told so by `plan`. Where it does not
 (`holds`), `submit` makes the job so that it does not start, `status` says which run it is `held_for`, and whoever looks
@@ -49,6 +49,7 @@ from dataclasses import dataclass, field, replace
 from io import BufferedIOBase
 from typing import TYPE_CHECKING, Any, Protocol
 
+from podwright.engines.found import FoundRun
 from podwright.engines.mirror import Trees
 from podwright.engines.staged import StagedData, staged_entries
 from podwright.engines.usage import ClusterUsage
@@ -291,6 +292,14 @@ class Engine(Protocol):
     def clean(self, folder: RunFolder) -> None:
         """End whatever a run left behind that is lost, or that has ended and is still there."""
 
+    def found(self, ids: Sequence[str] = ()) -> list[FoundRun]:
+        """Return the runs of this user that the target has, whichever home started them, the newest first.
+
+        Points of others are left out, unless they are among the `ids` that are asked for. What a run says of itself may
+        be anything.
+        """
+        raise refuse(NO_FOUND, hint=NO_FOUND_HINT)
+
     def usage(self) -> ClusterUsage | None:
         """Return who answers for all jobs of the target; None where `unsupported` has the reason (`usage`)."""
         return None
@@ -301,6 +310,9 @@ class Engine(Protocol):
 
 
 NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
+
+NO_FOUND = "runs of this machine lie in the homes that started them, and nowhere else"
+NO_FOUND_HINT = "set PODWRIGHT_HOME to the home that is meant"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
     ("container", "runtime", lambda w, r: w.runtime == "container"),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podwright.launch.exchange.exporting import ExportOptions, RunsExported, export_runs
     from podwright.launch.exchange.importing import RunsImported, import_runs
     from podwright.launch.exchange.syncing import RunsSynced, sync_runs
+    from podwright.launch.exchange.taking_over import RunsOnTarget, RunTakenUp, runs_on, take_up
     from podwright.launch.finding import find, find_all, find_all_to_read, find_to_read, rebuild, recent
     from podwright.launch.forget import abandon_silent, open_runs
     from podwright.launch.forward import PortRequest, open_port, until_it_ends
@@ -66,9 +67,11 @@ __all__ = [
     "RunOverview",
     "RunRecords",
     "RunSearch",
+    "RunTakenUp",
     "RunsApart",
     "RunsExported",
     "RunsImported",
+    "RunsOnTarget",
     "RunsPage",
     "RunsSpent",
     "RunsSynced",
@@ -115,6 +118,7 @@ __all__ = [
     "render",
     "runs_at_work",
     "runs_on_host",
+    "runs_on",
     "search",
     "spent_on_runs",
     "start",
@@ -124,6 +128,7 @@ __all__ = [
     "sync_runs",
     "tag_runs",
     "tags_of",
+    "take_up",
     "tally",
     "until_it_ends",
     "value_here",

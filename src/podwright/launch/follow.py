@@ -62,6 +62,7 @@ def reconcile(session: Session, ids: Iterable[str]) -> list[Record]:
             raise
     with suppress(Refusal):
         home.keep(record for record in records.values() if home.is_there(record.id))
+        session.syncs.write(home, records.values())
     return [records[run_id] for run_id in ids]
 
 
@@ -342,11 +343,11 @@ class _Look:
         return record
 
     def _submit_again(self, folder: RunFolder, record: Record, alone: bool = False, lost: bool = False) -> bool:
-        """Give a young run to the engine that never had it, with all parts of its job, or that lost it (`lost`).
+        """Give a young run of this home to the engine that never had it, with all its parts, or that lost it (`lost`).
 
         A run by itself may have begun by then: it goes on from its checkpoint.
         """
-        if time.time() - record.created_at >= FINISH_S:
+        if folder.asked.imported_from or time.time() - record.created_at >= FINISH_S:
             return False
         siblings = _siblings(self.home, folder)
         parts = siblings

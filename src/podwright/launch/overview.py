@@ -12,9 +12,19 @@ from podwright.analysis.settings import environment_of
 from podwright.analysis.straggler import RankWatch, Straggler
 from podwright.launch.failures import last_stack
 from podwright.launch.run import records_anyway
-from podwright.runs.events import PilotStarted, RankFailed, RankStack, Retry, SoftwareFound
+from podwright.runs.events import (
+    EventFilesRead,
+    FilesKept,
+    PilotStarted,
+    RankFailed,
+    RankStack,
+    Recognised,
+    Retry,
+    SoftwareFound,
+)
 from podwright.runs.goodput.account import from_json
 from podwright.runs.parquet import Unreadable
+from podwright.runs.replacements import replacements
 
 if TYPE_CHECKING:
     from podwright.launch.records import RunRecords
@@ -22,6 +32,8 @@ if TYPE_CHECKING:
     from podwright.runs import RunFolder
     from podwright.runs.replacements import Replacement
 
+SHOWN = (PilotStarted, SoftwareFound, Recognised, EventFilesRead, Retry, RankStack, FilesKept)
+"""Kinds of events that an overview has; of others, which may be very many, none is held."""
 REPORTS = ("report.html", "comparison.html")
 """Of a run, and of several points."""
 
@@ -104,15 +116,23 @@ def overview_of(run: Run) -> RunOverview:
     parts = {part.id: part.folder for part in run.parts()}
     failed = [point for point in points if point.state in FAILED and point.id in parts]
     groups = group_failures((point, parts[point.id].events_of(RankFailed)) for point in failed)
-    replaced = [] if points else run.replacements()
-    slow = None if points else _straggler(run.folder)
-    return RunOverview(run.folder, records, size, replaced, reasons, groups, slow)
+    folder, watch = _read_once(run.folder)
+    replaced = [] if points else replacements(folder.events())
+    slow = None if points else _straggler(watch, folder)
+    return RunOverview(folder, records, size, replaced, reasons, groups, slow)
 
 
-def _straggler(folder: RunFolder) -> Straggler | None:
-    watch = RankWatch()
+def _read_once(folder: RunFolder) -> tuple[RunFolder, RankWatch]:
+    """Read all events in one go: a run of many nodes has very many, and each kind is asked for by itself."""
+    watch, kept = RankWatch(), []
     for event in folder.events():
         watch.take(event)
+        if isinstance(event, SHOWN):
+            kept.append(event)
+    return folder.holding(kept), watch
+
+
+def _straggler(watch: RankWatch, folder: RunFolder) -> Straggler | None:
     try:
         return watch.straggler(folder.samples)
     except Unreadable:  # its clocks are not known, which is no reason to show nothing

@@ -324,7 +324,7 @@ def _remove_elsewhere(run: Run) -> list[str]:
     if not run.folder.is_readable:
         return remove_anyway(run._session, run.id)
     try:
-        if run.folder.asked.imported_from is None:
+        if not run.folder.asked.is_apart:
             run._session.engine_of(run.folder).remove(run.folder)
     except SiteLost as lost:
         return [MAY_REMAIN.format(target=run.folder.asked.target, why=lost.reason)]

@@ -19,6 +19,7 @@ from podwright.engines import ENGINES, SCHEDULERS
 from podwright.engines.site import SiteLost
 from podwright.files.untrusted import read_untrusted
 from podwright.launch import pods
+from podwright.launch.exchange.unfinished import UnfinishedSyncs
 from podwright.runs import Home, RunFolder
 from podwright.runs.folder import POD_FILE
 from podwright.spec.problems import Refusal, refuse
@@ -72,6 +73,7 @@ class Session:
         clock: SessionClock = time,
     ) -> None:
         self.home, self.clock = home, clock
+        self.syncs = UnfinishedSyncs(home.path, clock.time)
         self._engines, self._schedulers = engines, schedulers
         self._open: OrderedDict[Key, _OpenEngine] = OrderedDict()
         self._of_run: OrderedDict[Path, Key] = OrderedDict()
@@ -122,9 +124,9 @@ class Session:
     def engine_of(self, folder: RunFolder) -> Engine:
         """Return the engine a run went to, from its own copy of the pod: the file may have changed or gone since.
 
-        Of an imported run nothing is anywhere but here.
+        Of a run that came in a file nothing is anywhere but here.
         """
-        target = "local" if folder.asked.imported_from else folder.asked.target
+        target = "local" if folder.asked.is_apart else folder.asked.target
         if target in self._engines:
             return self._engine((target.encode(), None), self._engines[target])
         # The points of a matrix have no copy of the pod: their parent's is theirs.

@@ -61,6 +61,7 @@ class RunFolder:
         """What is known of the run from elsewhere, where its own run.json cannot be read."""
         self._in_home = in_home
         """In a home the folder's name is the run's id; a copy that lies elsewhere may be called anything."""
+        self._held: tuple[Event, ...] | None = None
 
     @property
     def id(self) -> str:
@@ -152,7 +153,13 @@ class RunFolder:
 
     def events(self) -> Iterator[Event]:
         """Yield everything anybody wrote, pilots first."""
-        return self.event_tail().rows()
+        return self.event_tail().rows() if self._held is None else iter(self._held)
+
+    def holding(self, events: Iterable[Event]) -> RunFolder:
+        """Return the same folder with these in place of its events: for who has read them and asks for kinds often."""
+        folder = RunFolder(self.path, self._stand_in, self._in_home)
+        folder._held = tuple(events)
+        return folder
 
     def rank_processes(self, node: int) -> dict[int, int]:
         """Return the processes of a node's ranks in the last attempt, by rank, as the node numbers them."""

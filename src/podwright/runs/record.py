@@ -57,7 +57,13 @@ class Asked:
     file: str = ""
     """The workload's file where it lay, absolute: paths in it are relative to its folder."""
     imported_from: dict[str, Any] | None = None
-    """Of a run that another home exported: the file's `digest`, when it came, and what was `left_out` of it."""
+    """Of a run that another home exported: the file's `digest`, when it came (`at`), and what was `left_out` of it; of
+    one that was taken up where it lies the `target` and `at`."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Return whether it came in a file: nothing of it is anywhere but here."""
+        return bool(self.imported_from) and "target" not in (self.imported_from or {})
 
     @property
     def job_id(self) -> str:

@@ -68,6 +68,11 @@ class Recent:
             counts.popleft()
 
     @property
+    def gap_s(self) -> float:
+        """Return how far the last two counts are apart."""
+        return self._counts[-1].t - self._counts[-2].t if len(self._counts) > 1 else 0.0
+
+    @property
     def per_s(self) -> float | None:
         """Return how many there are in a second; None before it is known."""
         if len(self._counts) < 2 or self._counts[-1].t <= self._counts[0].t:
@@ -175,12 +180,13 @@ class ProgressClock:
         if attempt is None or self._attempt < attempt or ("step" not in told and "epoch" not in told):
             return None
         unit = "step" if "step" in told else "epoch"
-        rate = (self._steps if unit == "step" else self._epochs).per_s
+        recent = self._steps if unit == "step" else self._epochs
+        rate = recent.per_s
         done, total, of = self._reach()
         left_s = None if is_over else self._left_s(done, total, of)
         if left_s is not None:
             # Since it was last told it has gone on, but nobody knows further than to the next count.
-            left_s = max(0.0, left_s - min(max(0.0, now - self._at), 1 / rate if rate else 0.0))
+            left_s = max(0.0, left_s - min(max(0.0, now - self._at), recent.gap_s))
         return TrainingProgress(
             **told,
             share=None if total is None else round(min(1.0, max(0.0, done / total)), 4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,14 +14,16 @@ from typing import Any
 import pytest
 
 from podwright.analysis.event_files import Scalar, scalars
-from podwright.launch import Session, find, sync_runs
+from podwright.launch import Session, find, start, sync_runs
 from podwright.launch.exchange.tensorboard import TensorBoardFolder
 from podwright.launch.exchange.told_points import Point, points_of
 from podwright.launch.exchange.tracked import Tracked
 from podwright.runs import Home
 from podwright.runs.series import ToldValue
 from podwright.spec.problems import Refusal
+from tests.contract.sites import until
 from tests.fixtures.bad_runs import add_run, bad_home, call
+from tests.fixtures.launching import Load
 from tests.unit.runs.made import write_lines
 
 __all__ = ["bad_home"]
@@ -55,7 +58,7 @@ def test_tensorboard_gets_each_value_once_also_after_a_torn_write(bad_home: Home
     to = tmp_path / "curves"
     code, out, err = call("sync", "good-2222", "--to", f"tensorboard={to}", "--json")
     assert code == 0, err
-    assert json.loads(out) == {"runs": ["good-2222"], "to": f"tensorboard={to}", "written": 2}
+    assert json.loads(out) == {"runs": ["good-2222"], "to": f"tensorboard={to}", "written": 2, "open": []}
     first = written(to)
     assert [(scalar.tag, scalar.step, scalar.value) for scalar in first] == [("loss", 3, 0.5), ("loss", 3, 0.5)]
     assert json.loads(call("sync", "good-2222", "--to", f"tensorboard={to}", "--json")[1])["written"] == 0
@@ -72,7 +75,8 @@ def test_tensorboard_gets_each_value_once_also_after_a_torn_write(bad_home: Home
 
 def test_a_run_at_work_is_added_to_as_it_goes_on(bad_home: Home, tmp_path: Path) -> None:
     with Session(bad_home) as session:
-        now = Tracked.of(find(session, "good-2222"))
+        run = find(session, "good-2222")
+        now = Tracked.of(run.record(), run.folder)
     tracker = TensorBoardFolder(str(tmp_path))
     points = [Point("loss", n, 1.7e9 + n, 1e300 if n == 2 else 0.25 * n) for n in range(5)]
     assert [tracker.write(replace(now, points=points[:upto])) for upto in (0, 2, 2, 5)] == [0, 2, 0, 3]
@@ -180,3 +184,43 @@ def test_mlflow_is_asked_what_it_has_and_gets_the_rest(
     assert curve == [(n, 1 / (n + 1)) for n in range(1500)]
     del kept["metrics"][700:]
     assert json.loads(call("sync", "tuned-2222", "--to", to, "--json")[1])["written"] == 802
+
+
+WAITS = """
+import os, sys, time
+print("step 1 loss=0.5", flush=True)
+print("step 2 loss=0.4", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+print("step 3 loss=0.3", flush=True)
+"""
+
+
+def test_whoever_looks_next_writes_what_came_of_a_run_since(home: Home, tmp_path: Path, load: Load) -> None:
+    """Also another command, in another folder than the one that named the place."""
+    to, go_on = tmp_path / "curves", tmp_path / "go-on"
+    (tmp_path / "waits.py").write_text(WAITS)
+    with Session(home) as session:
+        run = start(session, load(f"command: {sys.executable} {tmp_path}/waits.py {go_on}"))
+        until(lambda: len(list(run.folder.series())) >= 4, "two steps were told")
+        (synced,) = sync_runs(session, [run], f"tensorboard={to}")
+    assert (synced.written, synced.open) == (2, (run.id,))
+    go_on.touch()
+    with Session(home) as session:
+        find(session, run.id).wait()
+        until(lambda: find(session, run.id).folder.is_sealed, "the run is closed")
+        find(session, run.id).record()
+    curve = [(scalar.tag, scalar.step, round(scalar.value, 3)) for scalar in written(to)]
+    assert curve == [("loss", 1, 0.5), ("loss", 2, 0.4), ("loss", 3, 0.3)]
+    rows = [json.loads(line) for line in (home.path / "syncs.jsonl").read_text().splitlines()]
+    assert [row.get("done", False) for row in rows] == [False, True]
+
+
+def test_a_tracker_that_is_away_is_left_to_a_later_look_and_holds_nobody_up(bad_home: Home) -> None:
+    with Session(bad_home) as session:
+        session.syncs.begin("good-2222", "mlflow=http://127.0.0.1:1")
+        find(session, "good-2222").record()
+        find(session, "good-2222").record()
+    rows = [json.loads(line) for line in (bad_home.path / "syncs.jsonl").read_text().splitlines()]
+    assert [sorted(row) for row in rows] == [["run", "to"], ["failed_at", "run", "to"]]
+    assert call("show", "good-2222")[0] == 0

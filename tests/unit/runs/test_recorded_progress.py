@@ -24,6 +24,10 @@ MOST_OFF = 0.15
 
 def test_there_are_fifteen_of_each_framework() -> None:
     assert sorted(Counter(path.parent.name for path in FILES).items()) == [
+        ("hugging-face", 15),
+        ("keras", 15),
+        ("lightning", 15),
+        ("line-loggers", 15),
         ("megatron-deepspeed", 15),
         ("nanogpt", 15),
         ("torchtitan", 15),

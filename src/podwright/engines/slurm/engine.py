@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from podwright.clients.ssh import Reach, reach_to
 from podwright.engines.base import NO_ROUTE, Engine, Files, Job, Request, Status, parts_of
+from podwright.engines.found import FoundRun, newest_first
 from podwright.engines.mirror import RECORD_ONLY, Mirror, Trees
 from podwright.engines.network import network_env
 from podwright.engines.payload import STUB
 from podwright.engines.site import SITE
 from podwright.engines.slurm import prefetch
+from podwright.engines.slurm.cancelled import cancelled_elsewhere
 from podwright.engines.slurm.containers import cache_inside
 from podwright.engines.slurm.controller import Controller, last_word
 from podwright.engines.slurm.facts import PROBE, SlurmFacts, parse_probe
+from podwright.engines.slurm.found import found_runs
 from podwright.engines.slurm.mpi import mpi_command
 from podwright.engines.slurm.queue import FORGOTTEN, SlurmQueue
 from podwright.engines.slurm.resources import cluster_folder, switches_wait_s
@@ -166,10 +169,7 @@ class SlurmEngine(Engine):
 
     def probe(self, request: Request) -> SlurmProbe:
         """Ask the cluster what it has, make the user's folder there, and look for the data."""
-        answer = self._reach.call(["sh", "-c", PROBE])
-        if answer.code:
-            raise refuse(f"Slurm does not answer: {last_word(answer)}", hint="does `sinfo` work there?", exit_code=3)
-        slurm = parse_probe(answer.text)
+        slurm = self._facts()
         folder = cluster_folder(self._scheduler, slurm)
         data = [path for _, path in request.target_paths()]
         look = self._reach.call(["sh", "-c", LOOK, "podwright", folder, *data])
@@ -180,6 +180,16 @@ class SlurmEngine(Engine):
         missing = {line.partition(" ")[2] for line in lines if line.startswith("missing ")}
         missing_data = tuple(path for path in data if path in missing)
         return SlurmProbe(slurm, folder=lines[0], proved="proved" in lines, missing_data=missing_data)
+
+    def _facts(self) -> SlurmFacts:
+        answer = self._reach.call(["sh", "-c", PROBE])
+        if answer.code:
+            raise refuse(f"Slurm does not answer: {last_word(answer)}", hint="does `sinfo` work there?", exit_code=3)
+        return parse_probe(answer.text)
+
+    def found(self, ids: Sequence[str] = ()) -> list[FoundRun]:
+        folder, python = cluster_folder(self._scheduler, self._facts()), self._scheduler.python or "python3"
+        return newest_first(found_runs(self._reach, python, folder, ids, self._queue.rows()))
 
     def preflight(self, job: Job) -> None:
         """Prove once that login and compute nodes share the folder."""
@@ -239,7 +249,7 @@ class SlurmEngine(Engine):
         unknown = [folder for folder in folders if statuses[folder.id] == FORGOTTEN]
         if unknown:
             statuses |= self._controller.lost(unknown)
-        return statuses
+        return statuses | cancelled_elsewhere(self._reach, folders, statuses)
 
     def tend(self, folders: Sequence[RunFolder]) -> None:
         """Let jobs go on that Slurm holds because a node could not start them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podwright.clients.ssh import Reach
@@ -83,6 +83,11 @@ class SlurmQueue:
         if len(jobs) > 1:
             self._reach.call(["scancel", "--", *map(str, jobs[1:])])
         return str(jobs[0]) if jobs else None
+
+    def rows(self) -> Mapping[str, Sequence[QueueRow]]:
+        """Return all jobs of this user by the run that they are of; nothing of a controller that does not answer."""
+        self._ask()
+        return {} if self._away else self._rows
 
     def status(self, folders: Sequence[RunFolder]) -> dict[str, Status]:
         """Return what is known of each run: from the queue, from what was final before, else from accounting."""

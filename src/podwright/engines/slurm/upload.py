@@ -49,8 +49,8 @@ done
 def pack(reach: Reach, folder: str, runs: Sequence[Path]) -> None:
     """Send the job files and tokens of these runs into `folder`/runs; large files are kept by digest and sent once.
 
-    What is kept there can be written by the user's runs: only what is still as its name says is taken, and a run gets a
-    copy of its own.
+    What was asked goes with them: by it another home finds the run. What is kept there can be
+    written by the user's runs: only what is still as its name says is taken, and a run gets a copy of its own.
     """
     files: dict[Path, str] = {}
     for run in runs:
@@ -99,8 +99,7 @@ def _remove(reach: Reach, command: Sequence[str], stdin: bytes = b"") -> bytes:
 
 def _files(run: Path) -> Iterator[Path]:
     yield from sorted(path for path in (run / "job").iterdir() if path.is_file())
-    if (run / "token").exists():
-        yield run / "token"
+    yield from (run / name for name in ("token", "run.json") if (run / name).exists())
 
 
 def _add(archive: tarfile.TarFile, name: str, path: Path) -> None:

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
-from podwright.launch.exchange.mlflow import MlflowServer
-from podwright.launch.exchange.tensorboard import TensorBoardFolder
 from podwright.launch.exchange.tracked import Tracked
-from podwright.launch.exchange.wandb import WandbFolder
+from podwright.launch.exchange.trackers import tracker_of, whole_place
 from podwright.launch.run import Run, is_over
 from podwright.launch.session import Session
-from podwright.spec.problems import refuse, short
 
 LOOK_S = 2.0
-
-
-class Tracker(Protocol):
-    """Where runs are written."""
-
-    def write(self, run: Tracked) -> int:
-        """Add what is not there yet; return how many values that were."""
-
-
-TRACKERS: Mapping[str, Callable[[str], Tracker]] = {
-    "mlflow": MlflowServer,
-    "tensorboard": TensorBoardFolder,
-    "wandb": WandbFolder,
-}
 
 
 @dataclass(frozen=True)
@@ -39,34 +22,30 @@ class RunsSynced:
     runs: tuple[str, ...]
     to: str
     written: int
+    open: tuple[str, ...] = ()
+    """Those that go on: what comes of them is written by whoever looks at them next."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `sync`."""
-        return {"runs": list(self.runs), "to": self.to, "written": self.written}
-
-
-def tracker_of(to: str) -> Tracker:
-    """Return what `KIND=PLACE` names."""
-    kind, _, place = to.partition("=")
-    if kind not in TRACKERS or not place:
-        kinds = ", ".join(f"{name}={'URL' if name == 'mlflow' else 'DIR'}" for name in TRACKERS)
-        raise refuse(f'"{short(to)}" names no tracker', hint=f"it is one of {kinds}", field="--to")
-    return TRACKERS[kind](place)
+        return {"runs": list(self.runs), "to": self.to, "written": self.written, "open": list(self.open)}
 
 
 def sync_runs(session: Session, runs: Sequence[Run], to: str, follow: bool = False) -> Iterator[RunsSynced]:
     """Write what runs told; with `follow` go on until they are over. Yield at each look what was written by it."""
-    tracker = tracker_of(to)
+    tracker, place = tracker_of(to), whole_place(to)
     left = list(chain.from_iterable(run.parts() for run in runs))
     ids = tuple(run.id for run in left)
     while left:
-        written, over = 0, []
+        written, at_work = 0, []
         for run in left:
-            tracked = Tracked.of(run)
-            written += tracker.write(tracked)
-            if is_over(run, tracked.record):
-                over.append(run)
-        yield RunsSynced(ids, to, written)
-        left = [run for run in left if run not in over] if follow else []
+            record = run.record()
+            written += tracker.write(Tracked.of(record, run.folder))
+            if is_over(run, record):
+                session.syncs.end(run.id, place)
+            else:
+                session.syncs.begin(run.id, place)
+                at_work.append(run)
+        yield RunsSynced(ids, to, written, tuple(run.id for run in at_work))
+        left = at_work if follow else []
         if left:
             session.clock.sleep(LOOK_S)

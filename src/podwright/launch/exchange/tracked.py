@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podwright.launch.exchange.told_points import Point, points_of
-from podwright.launch.run import Run
-from podwright.runs import Asked, Record
+from podwright.runs import Asked, Record, RunFolder
 
 TOLD_OF = ("target", "nodes", "world_size", "user", "team", "attempts", "time_to_train_s", "exit_code")
 
@@ -22,10 +21,9 @@ class Tracked:
     points: Sequence[Point]
 
     @classmethod
-    def of(cls, run: Run) -> Tracked:
-        """Look at a run, and read what it told."""
-        record = run.record()
-        return cls(record, run.folder.asked, points_of(run.folder.series(), record.created_at))
+    def of(cls, record: Record, folder: RunFolder) -> Tracked:
+        """Read what a run has told."""
+        return cls(record, folder.asked, points_of(folder.series(), record.created_at))
 
     @property
     def id(self) -> str:

@@ -24,7 +24,15 @@ OTHERS = ("auc", "f1", "mae", "mse", "rmse", "reward", "score", "error", "top1",
 _BEFORE = r"(?:(?:train|training|val|valid|validation|test|eval|mean|avg|average|total|running|best) )?"
 _NAME = _BEFORE + r"(?:[a-z0-9]{{1,24}}[_/.@-]){{0,3}}(?:{})(?:[_/.@-][a-z0-9]{{1,24}}){{0,2}}"
 _VALUE = rf"({NUMBER})(?![0-9a-z_.]*[a-z_])"
-_COUNT = rf"(s?)['\"]?[ =:#\[(]{{0,10}}['\"]?({NUMBER})(?: {{0,8}}/ {{0,8}}({NUMBER}))?"
+_IN_EPOCH = (
+    r"epoch(?:\(train\))?:? {0,4}\[?([0-9]{1,9})(?:\]:? {0,8}\[|:? {1,8}\[?) {0,8}"
+    r"([0-9]{1,12}) ?/ ?([0-9]{1,12})(?![0-9]| \()"
+)
+"""How many steps of how many an epoch has behind it: `Epoch(train) [1][50/200]`, `epoch 001: 50 / 200`.
+
+Of `Train Epoch: 1 [640/60000 (1%)]` they are samples.
+"""
+_COUNT = rf"(s?)['\"]?[ =:#\[(]{{0,10}}['\"]?({NUMBER})(?![0-9.]*%)(?: {{0,8}}/ {{0,8}}({NUMBER}))?"
 _WHOSE = r"(?<![a-z0-9_])(?:(?:global|train|training|current)[_ ])?"
 _SETTING = frozenset({"lr", "learning_rate", "rate"})
 _NO_RESULT = frozenset({"iters", "iter", "steps", "step", "epochs", "decay", "interval", "warmup"})
@@ -74,6 +82,7 @@ class _Forms(NamedTuple):
 
     pairs: List[Pattern[str]]
     counted: Pattern[str]
+    in_epoch: Pattern[str]
     bar: Pattern[str]
     """The counters of tqdm, of Rich, which Lightning has, and of Keras: how many of how many, then a time or a bar."""
     label_end: Pattern[str]
@@ -88,10 +97,11 @@ def _forms() -> _Forms:
     ]
     return _Forms(
         pairs=pairs,
-        counted=re.compile(rf"{_WHOSE}(epoch|step|iter|iteration){_COUNT}", re.IGNORECASE),
+        counted=re.compile(rf"{_WHOSE}(epoch|step|iter|iteration)(?:\(train\))?{_COUNT}", re.IGNORECASE),
+        in_epoch=re.compile(_IN_EPOCH, re.IGNORECASE),
         bar=re.compile(r"([0-9]{1,12})/([0-9]{1,12}) (?:\[[0-9:?]{1,12}<|[0-9:]{1,12} (•) |[━\[=>])"),
         label_end=re.compile(r"[0-9]{1,3}%\||[━╸╺]"),
-        colours=re.compile(r"\x1b\[[0-9;]{0,12}m"),
+        colours=re.compile(r"\x1b\[[0-9;?]{0,16}[a-zA-Z]"),
     )
 
 
@@ -106,8 +116,17 @@ def guess(text: str) -> Dict[str, float]:
                 _put(values, _tidy(name), number)
     _put_counts(values, text, bool(values))
     if "step" not in values:
+        _put_steps_of_epoch(values, text)
+    if "step" not in values:
         _put_bar(values, text)
     return values
+
+
+def _put_steps_of_epoch(values: Dict[str, float], text: str) -> None:
+    found = _forms().in_epoch.search(text)
+    if found:
+        for name, number in zip(("epoch", "step", "steps"), found.groups()):
+            _put(values, name, number)
 
 
 def _put_counts(values: Dict[str, float], text: str, has_results: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 
 from ..protocol import KEY_EPOCH, KEY_OF, KEY_TIME, KEY_VALUES, is_number
 
+COUNTS = ("step", "epoch")
 Row = Dict[str, Any]
 
 
@@ -30,8 +31,8 @@ class Thinner:
 
     def give(self, row: Row) -> Row:
         """Return a row with those before it, whether the period is over or not."""
-        row, self._pending = self._joined(row), None
         self._given_at = row[KEY_TIME]
+        row, self._pending = self._joined(row), None
         return row
 
     def due(self, now: float) -> Optional[Row]:
@@ -58,7 +59,10 @@ class Thinner:
         count = pending.get(KEY_OF, 1) + row.get(KEY_OF, 1)
         # What was reported in an attempt before is counted, and says nothing of this one.
         earlier = pending[self._key] if pending.get(KEY_EPOCH) == row.get(KEY_EPOCH) else {}
-        return {**row, self._key: {**earlier, **row[self._key]}, KEY_OF: count}
+        # A count is of the time when it was told: what came behind it does not make it later.
+        counted = next((name for name in COUNTS if name in earlier or name in row[self._key]), None)
+        since = pending if counted in earlier and counted not in row[self._key] else row
+        return {**row, KEY_TIME: since[KEY_TIME], self._key: {**earlier, **row[self._key]}, KEY_OF: count}
 
 
 def period_at(share: float, steps: Sequence[Tuple[float, float]]) -> float:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podwright import launch
-from podwright.cli.options import AsJson, RunRefs
+from podwright.cli.options import AsJson, RunRefs, complete_target
 from podwright.cli.terminal import figures, output
 from podwright.cli.terminal.files import in_words
+from podwright.spec.problems import refuse
 
 if TYPE_CHECKING:
     from podwright.launch import RunsExported
@@ -51,19 +52,41 @@ def _say_exported(exported: RunsExported) -> None:
 
 
 def import_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `podwright export` wrote.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE|RUN", help="What `podwright export` wrote; with --from a run's id.")
+    ],
     new_id: Annotated[str | None, typer.Option("--as", metavar="ID", help="Take the run up under this id.")] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="POD", help="Take up a run of yours that lies there.", autocompletion=complete_target
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take up the runs of a file, and print their ids; those of points stay with their parent's."""
+    """Take up the runs of a file, or one of a pod, and print their ids; those of points stay with their parent's."""
+    if target is not None:
+        return _take_up(target, file, new_id, as_json)
     with launch.Session.open() as session:
-        imported = launch.import_runs(session, file, new_id)
+        imported = launch.import_runs(session, Path(file), new_id)
     if as_json:
         return output.print_json(imported.as_json())
     runs = figures.count(len(imported.runs), "run")
     output.say("imported", f"{runs}, {figures.count(imported.files, 'file')}, {figures.size(imported.bytes)}")
     output.say("next", f"podwright show {imported.id}")
     return print(imported.id, flush=True)
+
+
+def _take_up(target: str, run_id: str, new_id: str | None, as_json: bool) -> None:
+    if new_id is not None:
+        raise refuse("goes without --from", hint="on its pod a run has the id that it was started by", field="--as")
+    with launch.Session.open() as session:
+        taken = launch.take_up(session, target, run_id)
+    if as_json:
+        return output.print_json(taken.as_json())
+    output.say("taken up", f"{figures.count(len(taken.runs), 'run')} of {target}")
+    output.say("next", f"podwright attach {taken.id}")
+    return print(taken.id, flush=True)
 
 
 def sync_command(
@@ -86,4 +109,8 @@ def sync_command(
     if as_json:
         return output.print_json(total.as_json())
     counted = f"{figures.count(len(total.runs), 'run')}, {figures.count(written, 'new value')}"
-    return output.say("synced", f"{counted}: {to}")
+    output.say("synced", f"{counted}: {to}")
+    if total.open:
+        goes, verb = figures.count(len(total.open), "run"), "goes" if len(total.open) == 1 else "go"
+        output.say("next", f"{goes} {verb} on: who looks at it next writes what came since, as does --follow")
+    return None
