@@ -61,8 +61,8 @@ from measure import (
     start,
 )
 from podwright.data.catalog.rescan import rescan
-from podwright.data.catalog.scan import scan
-from podwright.data.catalog.schema import build_statements, columns_query, placed_statement
+from podwright.data.catalog.scan import build_tables, scan
+from podwright.data.catalog.schema import columns_query, placed_statement
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store
 from podwright.data.labels.classes import classes_of
@@ -124,8 +124,7 @@ def all_columns(tree: Path, sort: bool) -> None:
             staging.take(batch)
         staging.finish()
         if sort:
-            for statement in build_statements(A2D2):
-                connection.execute(statement)
+            build_tables(connection, A2D2)
         else:
             connection.execute(placed_statement(A2D2))
             connection.sql(columns_query(A2D2)).to_arrow_table()

@@ -16,6 +16,7 @@ from measure import say, seconds
 from podwright.data.catalog import schema
 from podwright.data.catalog.dataset import Dataset
 from podwright.data.catalog.files import META
+from podwright.data.catalog.scan import build_tables
 from podwright.data.catalog.store import Store
 from podwright.data.query import bitmaps
 from podwright.data.query.conditions import condition_of
@@ -169,16 +170,12 @@ def make_catalog(folder: Path, count: int) -> tuple[Store, dict[str, float]]:
     staged = folder / "staging.duckdb"
     taken: dict[str, float] = {}
 
-    def sort(catalog: Any) -> None:
-        for statement in schema.build_statements(A2D2):
-            catalog.execute(statement)
-
     with store.writing("rows") as part:
         with store.building(part) as catalog:
             catalog.execute(MEMORY)
             catalog.execute(f"ATTACH '{staged}' AS staging")
             taken["staging"] = clocked(partial(_stage, catalog, per_folder))
-            taken["sorting"] = clocked(partial(sort, catalog))
+            taken["sorting"] = clocked(partial(build_tables, catalog, A2D2))
             catalog.execute("DETACH staging")
             staged.unlink()
             taken["indexes"] = clocked(partial(bitmaps.build, catalog, A2D2, 0))

@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from podwright.data.catalog.dataset import open_dataset
-from podwright.data.catalog.scan import scan
-from podwright.data.catalog.schema import build_statements
+from podwright.data.catalog.scan import build_tables, scan
+from podwright.data.catalog.schema import number_statements
 from podwright.data.catalog.staging import Staging
 from podwright.data.catalog.store import Store
 from podwright.data.tree import walk, walk_folders
@@ -167,6 +167,15 @@ def test_rows_are_the_same_whether_they_stay_in_memory_or_are_written(tree: Path
     assert not written.exists()
 
 
+@pytest.mark.parametrize("files", [0, 1, 3, 10])
+def test_files_are_numbered_in_their_order_portion_by_portion(files: int) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE file AS SELECT NULL::BIGINT AS id, range AS place FROM range({files})")
+        for statement in number_statements(files, portion=3):
+            connection.execute(statement)
+        assert connection.execute("SELECT id, place FROM file").fetchall() == [(place, place) for place in range(files)]
+
+
 def staged(tree: Path, path: Path, rows: int) -> list[list[tuple[object, ...]]]:
     """All folders and files of a tree as a generation has them, where so many rows are held in memory."""
     with duckdb.connect() as connection:
@@ -175,8 +184,7 @@ def staged(tree: Path, path: Path, rows: int) -> list[list[tuple[object, ...]]]:
             staging.take(batch)
         assert path.exists() == (rows == 10)
         staging.finish()
-        for statement in build_statements(A2D2):
-            connection.execute(statement)
+        build_tables(connection, A2D2)
         staging.close()
         return [connection.execute(f"FROM {table} ORDER BY id").fetchall() for table in ("directory", "file")]
 

@@ -179,8 +179,7 @@ class Scan:
             fill(connection, staging)
             staging.finish()
             layout = given_layout or self._written_before() or _recognised(connection)
-            for statement in schema.build_statements(layout, self.roots.labels):
-                connection.execute(statement)
+            build_tables(connection, layout, self.roots.labels)
             staging.close()
             carried = self._carry(connection, layout)
             scanned = self._scanned(connection, layout, carried, staging.unread)
@@ -277,13 +276,21 @@ class Scan:
         connection.execute(f"INSERT INTO meta VALUES {rows}", list(chain.from_iterable(values.items())))
 
 
+def build_tables(connection: DuckDBPyConnection, layout: Layout, labels: Sequence[str] = ()) -> None:
+    """Make the tables of a generation out of what is staged."""
+    for statement in schema.build_statements(layout, labels):
+        connection.execute(statement)
+    for statement in schema.number_statements(_first(connection, "SELECT count(*) FROM file")):
+        connection.execute(statement)
+
+
 def _recognised(connection: DuckDBPyConnection) -> Layout:
     """Return the first layout that matches enough files; those behind it are not asked for."""
     files = int(_first(connection, "SELECT count(*) FROM staged_file"))
     for layout in layouts().values():
         # Of some layouts one file is enough, which must not be missed.
         every = max(1, files // _ENOUGH) if layout.least_share else 1
-        if layout.mark and _first(connection, schema.SHARE, [layout.mark, every]) > layout.least_share:
+        if layout.mark and _first(connection, schema.share_query(every), [layout.mark]) > layout.least_share:
             return layout
     return PLAIN
 
@@ -294,6 +301,6 @@ def class_names(connection: DuckDBPyConnection) -> list[str]:
 
 
 def _first(connection: DuckDBPyConnection, query: str, values: Sequence[object] = ()) -> Any:
-    row = connection.execute(query, list(values)).fetchone()
-    assert row is not None
+    # All of them: a result that was not fetched to its end keeps the connection from anything else.
+    [row] = connection.execute(query, list(values)).fetchall()
     return row[0]

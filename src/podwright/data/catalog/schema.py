@@ -12,6 +12,7 @@ from podwright.spec.filter_fields import Field, Kind, Vocabulary
 
 FORMAT = 4
 """Of a generation's file; one of another format is scanned anew."""
+_NUMBERED = 4_000_000
 _TYPES = {"text": "VARCHAR", "whole": "BIGINT"}
 _FILE_TYPES = "CASE mode & 61440 WHEN 32768 THEN 'file' WHEN 40960 THEN 'link' ELSE 'special' END"
 FIELDS: tuple[tuple[str, Kind, str], ...] = (
@@ -57,20 +58,25 @@ def vocabulary_of(
     return Vocabulary(dataset, ordered | fields, pending)
 
 
-SHARE = """SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
-    FROM staged_file f JOIN staged_folder d USING (folder) WHERE hash(f.name) % ? = 0"""
-"""The share of files whose path fits a pattern, of every so many files, told by their names; its two values."""
+def share_query(every: int) -> str:
+    """Return the query for the share of files whose path fits a pattern, of every so many files, told by their names.
+
+    The number is no value of the query: where DuckDB does not know it beforehand, this takes ten times as long.
+    """
+    return f"""SELECT coalesce(avg(regexp_matches(d.name || f.name, ?)::INT), 0.0)
+        FROM staged_file f JOIN staged_folder d USING (folder) WHERE hash(f.name) % {every} = 0"""
 
 
 def build_statements(layout: Layout, labels: Sequence[str] = ()) -> Iterator[str]:
     """Yield what makes the tables of a generation out of what a walk staged, sorted as it is asked for.
 
-    `labels` are those of further roots: a layout reads what is behind them.
+    `labels` are those of further roots: a layout reads what is behind them. Files are not numbered yet.
     """
     yield placed_statement(layout, labels)
     order = ", ".join(["_place", *map(quoted, sort_columns(layout)[len(_leading(layout)) :]), "dir", "name"])
+    # Not by `row_number`: that goes through all rows in one thread, and the table would be written by that one.
     yield f"""CREATE TABLE file AS
-        SELECT row_number() OVER () - 1 AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
+        SELECT NULL::BIGINT AS id, * EXCLUDE (_place) FROM ({columns_query(layout)} ORDER BY {order})"""
     yield """CREATE TABLE directory AS
         SELECT p._dir AS id, d.name AS path, d.raw, d.mode & 4095 AS mode, u.name AS owner, g.name AS "group",
             d.mtime_ns, d.ctime_ns, d.inode, d.uid::UINTEGER AS uid, d.gid::UINTEGER AS gid, d.acl
@@ -80,6 +86,13 @@ def build_statements(layout: Layout, labels: Sequence[str] = ()) -> Iterator[str
     yield "DROP TABLE placed"
     yield "CREATE TABLE class (place INTEGER, name VARCHAR, colour VARCHAR)"
     yield "CREATE TABLE tag (file BIGINT, name VARCHAR, value VARCHAR)"
+
+
+def number_statements(files: int, portion: int = _NUMBERED) -> Iterator[str]:
+    """Yield what numbers so many files in their order; not all at once, as what is not written yet takes memory."""
+    for first in range(0, files, portion):
+        yield f"UPDATE file SET id = rowid WHERE rowid >= {first} AND rowid < {first + portion}"
+        yield "CHECKPOINT"
 
 
 def placed_statement(layout: Layout, labels: Sequence[str] = ()) -> str:
