@@ -301,6 +301,6 @@ def class_names(connection: DuckDBPyConnection) -> list[str]:
 
 
 def _first(connection: DuckDBPyConnection, query: str, values: Sequence[object] = ()) -> Any:
-    row = connection.execute(query, list(values)).fetchone()
-    assert row is not None
+    # All of them: a result that was not fetched to its end keeps the connection from anything else.
+    [row] = connection.execute(query, list(values)).fetchall()
     return row[0]
