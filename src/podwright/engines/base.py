@@ -311,7 +311,7 @@ class Engine(Protocol):
 
 NO_ROUTE = "only OpenShift has routes; `podwright forward` without `--route` brings the port to this machine"
 
-NO_FOUND = "runs of this machine lie in the homes that started them, and nowhere else"
+NO_FOUND = "runs of this target are known to the homes that started them, and nowhere else"
 NO_FOUND_HINT = "set PODWRIGHT_HOME to the home that is meant"
 
 NEEDS: tuple[tuple[str, str, Any], ...] = (
