@@ -132,8 +132,8 @@ def test_what_cannot_be_taken_up_is_said(session: Session, target: Target, ref: 
         take_up(session, "adas", ref)
 
 
-def test_runs_of_this_machine_lie_in_their_homes(session: Session) -> None:
-    with pytest.raises(Refusal, match="runs of this machine lie in the homes that started them"):
+def test_runs_of_this_machine_are_known_to_their_homes(session: Session) -> None:
+    with pytest.raises(Refusal, match="runs of this target are known to the homes that started them"):
         runs_on(session, "local")
     assert Engine.found.__doc__
     assert json.loads(json.dumps(runs_on(session, "adas").as_json())) == []
